@@ -1,0 +1,36 @@
+"""Records, reads, explains, checks, compares, draws and shares torch.profiler traces.
+
+Names are imported on first use: ``import trace_util`` loads neither torch nor numpy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> the module that owns it
+_HOMES = {
+    "Trace": "events",
+    "TraceError": "events",
+    "read_trace": "reader",
+    "link": "links",
+    "facts": "facts",
+    "explain": "explain",
+    "check": "claims",
+    "compare": "compare",
+    "decode": "kernel_names",
+    "upload_traces": "share",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'trace_util' has no attribute {name!r}")
+    module = importlib.import_module(f"trace_util.{_HOMES[name]}")
+    # Functions that share their module's name: bind the function over the submodule.
+    value = globals()[name] = getattr(module, name)
+    return value

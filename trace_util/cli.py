@@ -1,0 +1,110 @@
+"""The command line: finds the command, runs it, and turns an error into one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+# name -> what it does. A command is the module of that name in `trace_util.commands`; only the one
+# that was asked for is imported, so that `--help` and every error cost no more than Python itself.
+COMMANDS = {
+    "summary": "what a trace holds: window, steps, GPU busy time, kernels, launches, oddities",
+    "explain": "what bounds this run, which numbers say so, and what to do next",
+    "check": "a lesson's claims, guesses and expectations against a trace, with evidence",
+    "compare": "two or more traces: same, replaced, fused and vanished kernels, and time a step",
+    "decode": "a kernel's name in words",
+    "plot": "the timeline as a figure",
+    "report": "one self-contained HTML page",
+    "open": "a trace in the Perfetto UI, without an upload",
+    "link": "the Perfetto link of a trace that is already online, opening on the finding",
+    "upload": "traces to a Hugging Face bucket, and a Perfetto link for each",
+    "redact": "a copy of a trace without what would give people away",
+    "slim": "a copy of a trace small enough to share",
+    "merge": "the traces of many ranks as one",
+}
+
+DEBUG_VARIABLE = "TRACE_UTIL_DEBUG"
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    rows = "\n".join(f"  {name:<{width}}{what}" for name, what in COMMANDS.items())
+    return (
+        "usage: trace-util COMMAND ...\n"
+        "       trace-util FOLDER -b BUCKET        the same as trace-util upload\n\n"
+        "Reads, explains, checks, compares, draws and shares torch.profiler traces.\n\n"
+        f"commands:\n{rows}\n\n"
+        "trace-util COMMAND --help says more. Example:\n"
+        "  trace-util summary traces/02_linear/1024_32_64_eager.json\n\n"
+        f"exit codes: 0 done, 1 failed or refused, 2 wrong usage. {DEBUG_VARIABLE}=1 shows tracebacks.\n"
+    )
+
+
+def _with_command(arguments: Sequence[str]) -> list[str]:
+    """The arguments with their command in front.
+
+    The guides write ``trace-util traces -b traces`` and ``trace-util -b my-bucket -f ./traces``:
+    a first word that is no command but a path, or a bucket flag, means ``upload``.
+    """
+    first = arguments[0]
+    wants_upload = any(a in ("-b", "--bucket", "--bucket-name") for a in arguments) or any(
+        a.startswith(("-b=", "--bucket=", "--bucket-name=")) for a in arguments
+    )
+    if first not in COMMANDS and (wants_upload or os.path.exists(first)):
+        return ["upload", *arguments]
+    return list(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    name, *rest = _with_command(arguments)
+    if name not in COMMANDS:
+        print(f"error: {name}: no such command or file; see trace-util --help", file=sys.stderr)
+        return 2
+    command = importlib.import_module(f"trace_util.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"trace-util {name}",
+        description=command.__doc__,
+        epilog=getattr(command, "EXAMPLE", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(parser)
+    code: int = command.run(parser.parse_args(rest))
+    sys.stdout.flush()
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; returns its exit code (0 done, 1 failed or refused, 2 wrong usage)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_usage(), end="")
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        from trace_util import __version__
+
+        print(f"trace-util {__version__}")
+        return 0
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        message = "interrupted"
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has left; say nothing more, to it or at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError) as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        # `TraceError` is a ValueError; any other ValueError is a bug and must look like one.
+        if isinstance(error, ValueError) and type(error).__module__.split(".")[0] != "trace_util":
+            raise
+        message = " ".join(str(error).split())
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The only formatters: facts and findings as text, JSON and HTML."""
