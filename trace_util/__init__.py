@@ -16,10 +16,10 @@ _HOMES = {
     "TraceError": "events",
     "read_trace": "reader",
     "link": "links",
-    "facts": "facts",
-    "explain": "explain",
+    "trace_facts": "facts",
+    "explanation": "explain",
     "check": "claims",
-    "compare": "compare",
+    "comparison": "compare",
     "decode": "kernel_names",
     "upload_traces": "share",
 }
@@ -31,6 +31,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'trace_util' has no attribute {name!r}")
     module = importlib.import_module(f"trace_util.{_HOMES[name]}")
-    # Functions that share their module's name: bind the function over the submodule.
     value = globals()[name] = getattr(module, name)
     return value
