@@ -1,0 +1,14 @@
+"""Fused kernels for the gated MLP, `down(activation(gate(x)) * up(x))`, written in Triton."""
+
+from __future__ import annotations
+
+try:
+    import triton as _triton  # noqa: F401
+except ImportError as error:  # PyTorch's CUDA builds for Linux bring it; the others do not
+    raise ImportError(
+        "fused_mlp needs Triton, which is not installed: `pip install triton` (Linux only)"
+    ) from error
+
+from fused_mlp.geglu import geglu
+
+__all__ = ["geglu"]
