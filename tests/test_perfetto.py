@@ -24,7 +24,11 @@ FOCUS = Focus(
     window_start_ns=1_000,
     window_end_ns=9_000,
     pinned=(r"^stream 7\b",),
-    notes=(Note(2_000, 500, "the CPU hadn't launched & waited"), Note(3_000, 0, "50% of it")),
+    expanded=(r"^python3 421$",),
+    notes=(
+        Note(2_000, 500, "the CPU hadn't launched & waited"),
+        Note(3_000, 0, "the fused kernel", "triton_poi_50%"),
+    ),
 )
 
 
@@ -70,12 +74,15 @@ def test_link_carries_the_view_and_the_commands() -> None:
     assert [c["id"].removeprefix("dev.perfetto.") for c in commands] == [
         "AddDebugSliceTrack",
         "PinTracksByRegex",
+        "ExpandTracksByRegex",
         "AddNoteAtTimestamp",
         "AddNoteAtTimestamp",
     ]
     assert commands[0]["args"][1] == NOTES_TRACK
     assert commands[1]["args"] == [r"^stream 7\b"]
-    assert commands[2]["args"] == ["2000", "the CPU hadn't launched & waited"]
+    assert commands[2]["args"] == [r"^python3 421$"]
+    assert commands[3]["args"] == ["2000", "the CPU hadn't launched & waited"]
+    assert commands[4]["args"] == ["3000", "the fused kernel: triton_poi_50%"]
 
 
 def test_every_argument_is_a_text() -> None:
@@ -89,7 +96,7 @@ def test_notes_query_selects_the_notes() -> None:
     query = startup_commands(FOCUS)[0]["args"][0]
     assert sqlite3.connect(":memory:").execute(query).fetchall() == [
         (2_000, 500, "the CPU hadn't launched & waited"),
-        (3_000, 0, "50% of it"),
+        (3_000, 0, "the fused kernel: triton_poi_50%"),
     ]
 
 

@@ -74,7 +74,7 @@ def view_fragment(focus: Focus | None, page: str = "/") -> str:
 
 
 def startup_commands(focus: Focus) -> list[Command]:
-    """What the UI is to do once the trace is open: pin the tracks, draw the notes.
+    """What the UI is to do once the trace is open: draw the notes, pin and expand tracks.
 
     The notes come twice. As slices on a track of their own they show how long the evidence lasts,
     in every UI since v52. As flags on the axis they need ``AddNoteAtTimestamp``, which v52 does
@@ -90,17 +90,18 @@ def startup_commands(focus: Focus) -> list[Command]:
         )
     for pattern in focus.pinned:
         commands.append({"id": "dev.perfetto.PinTracksByRegex", "args": [pattern]})
+    for pattern in focus.expanded:
+        commands.append({"id": "dev.perfetto.ExpandTracksByRegex", "args": [pattern]})
     for note in focus.notes:
-        commands.append(
-            {"id": "dev.perfetto.AddNoteAtTimestamp", "args": [str(note.start_ns), note.text]}
-        )
+        args = [str(note.start_ns), note.label]
+        commands.append({"id": "dev.perfetto.AddNoteAtTimestamp", "args": args})
     return commands
 
 
 def _notes_query(notes: tuple[Note, ...]) -> str:
     """The SQL whose rows are the notes (``ts``, ``dur``, ``name``)."""
     rows = ",".join(
-        "({},{},'{}')".format(note.start_ns, note.duration_ns, note.text.replace("'", "''"))
+        "({},{},'{}')".format(note.start_ns, note.duration_ns, note.label.replace("'", "''"))
         for note in notes
     )
     return f"WITH n(ts,dur,name) AS (VALUES{rows}) SELECT*FROM n"
