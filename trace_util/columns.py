@@ -1,0 +1,84 @@
+"""Growing numpy columns: rows go in chunk by chunk, :class:`trace_util.events.Events` comes out.
+
+Memory follows the events kept: each column has the smallest integer type that fits so far, grows in
+place, and costs nothing as long as no event has a value for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Table(dict[Any, int]):
+    """Distinct values in order of appearance: ``table[value]`` is its index, and adds it if new."""
+
+    def __missing__(self, value: Any) -> int:
+        index = self[value] = len(self)
+        return index
+
+
+def smallest_dtype(low: int, high: int) -> np.dtype[Any]:
+    """The smallest signed integer type that holds both."""
+    for dtype in (np.int8, np.int16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return np.dtype(dtype)
+    return np.dtype(np.int64)
+
+
+class Column:
+    """One column of integers, appended to in chunks."""
+
+    def __init__(self, dtype: Any = np.int8) -> None:
+        self.dtype = np.dtype(dtype)
+        # A bytearray grows by `realloc`, which moves pages and not bytes: no second copy, ever.
+        self._bytes = bytearray()
+        self._missing = 0  # leading rows without a value, not yet written out
+
+    def fill(self, count: int) -> None:
+        """Append ``count`` rows without a value (-1)."""
+        if not self._bytes:
+            self._missing += count
+        elif count:
+            self._bytes += np.full(count, -1, dtype=self.dtype).data
+
+    def extend(self, values: Array) -> None:
+        """Append values, widening the column where they do not fit."""
+        if not len(values):
+            return
+        if self.dtype != values.dtype:
+            self._widen(smallest_dtype(int(values.min()), int(values.max())))
+            values = values.astype(self.dtype)
+        if self._missing:
+            self._bytes += np.full(self._missing, -1, dtype=self.dtype).data
+            self._missing = 0
+        self._bytes += values.data
+
+    def scatter(self, count: int, where: Array, values: Array) -> None:
+        """Append ``count`` rows of -1, except at the positions ``where``."""
+        if not len(where) or (not self._bytes and int(values.max()) == int(values.min()) == -1):
+            self.fill(count)
+            return
+        self._widen(smallest_dtype(int(values.min()), int(values.max())))
+        column = np.full(count, -1, dtype=self.dtype)
+        column[where] = values
+        self.extend(column)
+
+    def _widen(self, needed: np.dtype[Any]) -> None:
+        if needed.itemsize <= self.dtype.itemsize:
+            return
+        if self._bytes:
+            self._bytes = bytearray(np.frombuffer(self._bytes, self.dtype).astype(needed).data)
+        self.dtype = needed
+
+    def array(self) -> Array:
+        """The column ``[n]``, sharing memory; a column without any value takes none."""
+        if self._missing:
+            return np.broadcast_to(np.array(-1, dtype=np.int8), self._missing)
+        array = np.frombuffer(self._bytes, self.dtype)
+        array.flags.writeable = False
+        return array

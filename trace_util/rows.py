@@ -1,0 +1,196 @@
+"""The rows of a trace as typed objects: what is decoded of each event, and what is passed over.
+
+Three ways to decode a list of events, each slower and more forgiving than the one before:
+``Decoders.quick`` (times as numbers), ``Decoders.exact`` (times as texts) and ``lenient_rows`` (one
+by one, whatever the types).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+ABSENT = Raw(b"")
+Scalar = int | float | str | None
+
+
+class BriefArgs(Struct, gc=False, frozen=True):
+    """The arguments that a summary needs; -1 or ``None`` where the event has none."""
+
+    device: Any = -1
+    stream: Any = -1
+    correlation: Any = -1
+    size_bytes: Any = field(default=-1, name="bytes")
+    # msprof (Ascend) writes device tasks and CANN calls without a category; these tell them.
+    connection: Any = field(default=-1, name="connection_id")
+    task_type: Any = field(default=None, name="Task Type")
+    level: Any = None
+
+
+class Args(Struct, gc=False, frozen=True):
+    """The arguments that some column keeps, in the order in which Kineto writes them."""
+
+    external_id: Any = field(default=-1, name="External id")
+    concrete: Raw = field(default=ABSENT, name="Concrete Inputs")
+    types: Raw = field(default=ABSENT, name="Input type")
+    strides: Raw = field(default=ABSENT, name="Input Strides")
+    dims: Raw = field(default=ABSENT, name="Input Dims")
+    device: Any = -1
+    stream: Any = -1
+    correlation: Any = -1
+    size_bytes: Any = field(default=-1, name="bytes")
+    external_id_2021: Any = field(default=-1, name="external id")
+    registers: Scalar = field(default=None, name="registers per thread")
+    shared_bytes: Scalar = field(default=None, name="shared memory")
+    grid: Raw = ABSENT
+    block: Raw = ABSENT
+    occupancy: Scalar = field(default=None, name="est. achieved occupancy %")
+    connection: Any = field(default=-1, name="connection_id")
+    task_type: Any = field(default=None, name="Task Type")
+    level: Any = None
+
+
+class Instant(Struct, gc=False, frozen=True, tag_field="ph", tag="i"):
+    """An instant (``i``); of interest is the one named ``Record Window End``."""
+
+    name: Any = ""
+    ts: Raw = ABSENT
+
+
+class Meta(Struct, gc=False, frozen=True, tag_field="ph", tag="M"):
+    """A metadata row: the name of a process or of a thread, among others."""
+
+    name: Any = ""
+    pid: Any = -1
+    tid: Any = -1
+    args: Any = None
+
+
+# Every other phase of the "Trace Event Format" is counted and not kept.
+OTHER_PHASES = "sftIBEbneCSTpFNODPRcvVaA(),"
+
+
+def _passed_over(phase: str) -> type[Struct]:
+    return msgspec.defstruct(
+        f"Phase{ord(phase)}", [], gc=False, frozen=True, tag_field="ph", tag=phase
+    )
+
+
+PHASE_OF: dict[type, str] = {_passed_over(phase): phase for phase in OTHER_PHASES}
+PHASE_OF |= {Instant: "i", Meta: "M"}
+
+
+def _complete(args: type[Struct], time: Any, absent: Any) -> type[Struct]:
+    fields = [
+        ("cat", str, ""),
+        ("name", str, ""),
+        ("pid", Scalar, ""),
+        ("tid", Scalar, ""),
+        ("ts", time, absent),
+        ("dur", time, absent),
+        ("args", args, args()),
+    ]
+    return msgspec.defstruct("Complete", fields, gc=False, frozen=True, tag_field="ph", tag="X")
+
+
+class _Loose(Struct, gc=False):
+    """An event of which nothing is taken for granted."""
+
+    ph: Any = None
+    cat: Any = ""
+    name: Any = ""
+    pid: Any = ""
+    tid: Any = ""
+    ts: Raw = ABSENT
+    dur: Raw = ABSENT
+    args: Raw = ABSENT
+
+
+_ITEMS = msgspec.json.Decoder(list[Raw])
+_LOOSE = msgspec.json.Decoder(_Loose)
+
+
+class Decoders:
+    """The decoders for one set of arguments (``Args`` or ``BriefArgs``)."""
+
+    def __init__(self, args: type[Struct]) -> None:
+        self.args = args
+        self.quick_row = _complete(args, Any, None)
+        self.exact_row = _complete(args, Raw, ABSENT)
+        others = tuple(PHASE_OF)
+        self.quick = msgspec.json.Decoder(list[_union(self.quick_row, others)])  # type: ignore[misc]
+        exact = _union(self.exact_row, others)
+        self.exact = msgspec.json.Decoder(list[exact])  # type: ignore[valid-type]
+        self._one = msgspec.json.Decoder(exact)
+        self._args = msgspec.json.Decoder(args)
+
+    def lenient(self, text: bytes, repairs: Counter[str], skipped: Counter[str]) -> list[Any]:
+        """The rows of a JSON list, one by one; what is no event is counted in ``skipped``.
+
+        Raises ``msgspec.DecodeError`` where the list itself is malformed.
+        """
+        rows = []
+        for item in _ITEMS.decode(text):
+            try:
+                rows.append(self._one.decode(item))
+            except msgspec.ValidationError:
+                rows.append(self._loosened(item, repairs, skipped))
+        return rows
+
+    def _loosened(self, item: Raw, repairs: Counter[str], skipped: Counter[str]) -> Any:
+        try:
+            loose = _LOOSE.decode(item)
+        except msgspec.ValidationError:
+            skipped["items that are no events"] += 1
+            return None
+        if loose.ph != "X":
+            return _other(loose, skipped)
+        repairs["fields of an unexpected type"] += 1
+        return self.exact_row(
+            cat=_text(loose.cat),
+            name=_text(loose.name),
+            pid=_key(loose.pid),
+            tid=_key(loose.tid),
+            ts=loose.ts,
+            dur=loose.dur,
+            args=self._loose_args(loose.args),
+        )
+
+    def _loose_args(self, text: Raw) -> Any:
+        try:
+            return self._args.decode(text)
+        except msgspec.DecodeError:
+            return self.args()
+
+
+def _union(first: type, others: tuple[type, ...]) -> Any:
+    union: Any = first
+    for other in others:
+        union = union | other
+    return union
+
+
+class Other(Struct, gc=False, frozen=True):
+    """An event of a phase that the format does not know."""
+
+    phase: str
+
+
+def _other(loose: _Loose, skipped: Counter[str]) -> Any:
+    if not isinstance(loose.ph, str):
+        skipped["events without a phase"] += 1
+        return None
+    if loose.ph == "M":
+        return Meta(name=loose.name, pid=_key(loose.pid), tid=_key(loose.tid))
+    return Other(loose.ph)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _key(value: Any) -> Any:
+    return value if isinstance(value, (int, float, str)) else _text(value)
