@@ -1,0 +1,158 @@
+"""A copy of a trace without what would give people away, and the proof that the rest is the same.
+
+Only texts inside quotes are touched. Everything outside of them (numbers, brackets, the order of
+events: every time, duration and link) is copied byte for byte, and the copy is read back to prove
+it: the same structure, as many strings, and nothing left that gives anything away. Equal values
+become equal stand-ins and different ones stay different, so that names still group as before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trace_util import content, giveaways
+from trace_util.events import TraceError
+from trace_util.exposure import Finding, Names, Scan, Walk, own_names, text_content
+from trace_util.giveaways import Match
+from trace_util.json_strings import literal_of, pieces, text_of
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What was found in a trace and taken out of its copy."""
+
+    source: str
+    target: str
+    findings: tuple[Finding, ...]
+    strings: int  # in the file, names of members included
+    strings_changed: int
+    structure_sha256: str  # of everything outside of strings: the same in source and copy
+
+
+class StandIns:
+    """What is written instead of a value; the same value always gets the same."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[str, int]] = {}
+
+    def of(self, kind: str, value: str) -> str:
+        """The stand-in for a value, such as ``redacted-host-name-1``."""
+        if kind == giveaways.PATH:
+            return self._of_path(value)
+        return self._numbered(kind, value)
+
+    def _numbered(self, kind: str, value: str) -> str:
+        known = self._numbers.setdefault(kind, {})
+        number = known.setdefault(value, len(known) + 1)
+        return f"redacted-{kind.replace(' ', '-')}-{number}"
+
+    def _of_path(self, path: str) -> str:
+        """The folder is replaced; the file keeps its name, for that is what a reader looks for."""
+        rest = giveaways.path_rest(path)
+        folder = self._numbered(giveaways.PATH, path[: len(path) - len(rest)])
+        return f"{folder}/{rest}" if rest else folder
+
+    def in_text(self, text: str, found: Iterable[Match]) -> str:
+        """``text`` with the matches replaced."""
+        out, end = [], 0
+        for match in found:
+            stand_in = self.of(match.kind, text[match.start : match.end])
+            out += [text[end : match.start], stand_in]
+            end = match.end
+        return "".join([*out, text[end:]])
+
+
+class _Structure:
+    """The digest of what stands outside of strings, and how many strings there are."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self.strings = 0
+
+    def feed(self, parts: list[bytes]) -> None:
+        self._digest.update(b'""'.join(parts[0::2]))
+        self.strings += len(parts) // 2
+
+    @property
+    def seen(self) -> tuple[str, int]:
+        return self._digest.hexdigest(), self.strings
+
+
+def redact_trace(source: Path, target: Path, names: Names | None = None) -> Redaction:
+    """Write a cleaned copy of ``source`` to ``target``; returns what was found and changed.
+
+    ``names`` are values to look for beside those that the file itself reveals, with their kinds;
+    by default this machine's name and its user's. The copy is gzipped if its name says so.
+
+    Raises:
+        TraceError: the file cannot be read, or the copy could not be proved clean and equal.
+    """
+    if target.exists() and target.samefile(source):
+        raise TraceError(f"{target}: is the trace itself; name another file for the copy")
+    scan = Scan(own_names() if names is None else names)
+    if source.suffix == ".txt":
+        return _redact_text(source, target, scan)
+    for parts in pieces(content.blocks(source)):
+        scan.feed(parts)
+    before, changed = _Structure(), [0]
+    copy = _rewritten(source, scan.walk.names, before, changed)
+    content.write_atomically(target, (b"".join(parts) for parts in copy))
+    try:
+        _prove(target, before, scan.walk.names)
+    except TraceError:
+        target.unlink()
+        raise
+    digest, strings = before.seen
+    return Redaction(str(source), str(target), scan.findings, strings, changed[0], digest)
+
+
+def _rewritten(
+    source: Path, names: Names, structure: _Structure, changed: list[int]
+) -> Iterator[list[bytes]]:
+    walk, stand_ins = Walk(names), StandIns()
+    for parts in pieces(content.blocks(source)):
+        structure.feed(parts)
+        for position, whole, shaped in walk.flagged(parts):
+            text = text_of(parts[position])
+            new = stand_ins.of(whole, text) if whole else stand_ins.in_text(text, shaped)
+            new = _without_names(new, walk, stand_ins)
+            parts[position] = literal_of(new)
+            changed[0] += 1
+        yield parts
+
+
+def _without_names(text: str, walk: Walk, stand_ins: StandIns) -> str:
+    """``text`` again, for what only shows once the rest is gone: a name within a file's name."""
+    for _ in range(3):
+        found = walk.matches(text)
+        if not found:
+            break
+        text = stand_ins.in_text(text, found)
+    return text
+
+
+def _prove(target: Path, before: _Structure, names: Names) -> None:
+    """Read the copy back: nothing left to find, and the same structure as the original's."""
+    after, scan = _Structure(), Scan(names)
+    for parts in pieces(content.blocks(target)):
+        after.feed(parts)
+        scan.feed(parts)
+    if scan.findings:
+        kind, where, times = scan.findings[0]
+        raise TraceError(f"{target}: could not be cleaned, {times} x {kind} under {where} is left")
+    if after.seen != before.seen:
+        raise TraceError(f"{target}: the cleaned copy came out different; it is not kept")
+
+
+def _redact_text(source: Path, target: Path, scan: Scan) -> Redaction:
+    text = text_content(source)
+    scan.feed_text(text, "the text")
+    walk, stand_ins = Walk(scan.walk.names), StandIns()
+    clean = _without_names(text, walk, stand_ins)
+    if walk.matches(clean):
+        raise TraceError(f"{source}: could not be cleaned; leave the table out")
+    content.write_atomically(target, [clean.encode("utf-8", "surrogateescape")])
+    return Redaction(str(source), str(target), scan.findings, 0, int(clean != text), "")
