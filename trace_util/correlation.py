@@ -1,0 +1,124 @@
+"""Which call launched which GPU event: by correlation, which is unique in one process only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.events import Events, Ints
+
+Indexes = NDArray[np.int64]
+
+
+# So many GPU events of a device decide which process it belongs to.
+SAMPLE = 1024
+
+
+class _Table:
+    """The first row of each key, for look-ups of many keys at once."""
+
+    def __init__(self, key: Ints, rows: Indexes) -> None:
+        order = np.argsort(key, kind="stable")
+        self.key, self.rows = key[order], rows[order]
+
+    def __getitem__(self, key: Ints) -> Indexes:
+        """The row of each key, -1 where there is none."""
+        if not len(self.key):
+            return np.full(len(key), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[at] == key, self.rows[at], -1)
+
+
+def launch_of(events: Events, calls: Indexes, gpu: Indexes) -> Indexes:
+    """GPU event -> the call of the same process and correlation, -1 if none, ``[n]``.
+
+    A correlation of 0 or less links nothing. GPU events do not name the process that launched them;
+    where a file holds several processes, each device belongs to the one whose calls fit it best.
+    Of several calls with one key the one that starts first, and lasts longest, stands.
+    """
+    launch = np.full(len(events), -1, dtype=np.int64)
+    calls = calls[events.correlation[calls] > 0]
+    gpu = gpu[events.correlation[gpu] > 0]
+    if not len(calls) or not len(gpu):
+        return launch
+    calls = calls[np.lexsort((-events.duration_ns[calls], events.start_ns[calls]))]
+    tables = {}
+    for process in _by_appearance(events.process[calls], calls):
+        mine = calls[events.process[calls] == process]
+        tables[process] = _Table(events.correlation[mine], mine)
+    if len(tables) == 1:
+        (table,) = tables.values()
+        launch[gpu] = table[events.correlation[gpu]]
+        return launch
+    for process, mine in _owners(events, gpu, tables):
+        launch[mine] = tables[process][events.correlation[mine]]
+    left = gpu[launch[gpu] < 0]
+    launch[left] = _only(table[events.correlation[left]] for table in tables.values())
+    return launch
+
+
+def _by_appearance(column: Ints, rows: Indexes) -> list[int]:
+    """The distinct values of a column, in the order in which the file first shows them."""
+    values, first = np.unique(column[np.argsort(rows, kind="stable")], return_index=True)
+    return [int(value) for value in values[np.argsort(first)]]
+
+
+def _owners(
+    events: Events, gpu: Indexes, tables: dict[int, _Table]
+) -> Iterator[tuple[int, Indexes]]:
+    """For each device the process that it belongs to, and the device's GPU events."""
+    device = device_key(events, gpu)
+    devices_of = dict.fromkeys(tables, 0)
+    for one in _by_appearance(device, gpu):
+        mine = gpu[device == one]
+        sample = mine[:: len(mine) // SAMPLE + 1]
+        # max keeps the first of equals: the order of the file then decides, device by device.
+        fit = {p: (*_fit(events, sample, t), -devices_of[p]) for p, t in tables.items()}
+        owner = max(fit, key=fit.__getitem__)
+        devices_of[owner] += 1
+        yield owner, mine
+
+
+def _fit(events: Events, gpu: Indexes, table: _Table) -> tuple[int, int]:
+    """How well calls fit GPU events: how many start before their work, how many share an op."""
+    calls = table[events.correlation[gpu]]
+    gpu, calls = gpu[calls >= 0], calls[calls >= 0]
+    in_order = events.start_ns[calls] <= events.start_ns[gpu]
+    one_op = (events.external_id[calls] == events.external_id[gpu]) & (events.external_id[gpu] > 0)
+    return int(in_order.sum()), int((in_order & one_op).sum())
+
+
+def _only(answers: Iterable[Indexes]) -> Indexes:
+    """Where exactly one of the answers has a row that row, else -1."""
+    columns = list(answers)
+    given = sum((rows >= 0).astype(np.int64) for rows in columns)
+    best = np.maximum.reduce(columns)
+    return np.where(given == 1, best, -1)
+
+
+def device_key(events: Events, gpu: Indexes) -> Indexes:
+    """One number for each (process row, device) of GPU events; merged files keep either apart."""
+    device = events.device[gpu].astype(np.int64) + 1
+    return events.process[gpu].astype(np.int64) * (int(events.device.max(initial=0)) + 2) + device
+
+
+def external_op(events: Events, rows: Indexes, ops: Indexes) -> Indexes:
+    """For each of the rows the op with its `External id`, -1 if none or if it is not certain.
+
+    The ids are unique in one process. A GPU event does not name its process, so that an id which
+    several processes use says nothing about it.
+    """
+    ids = events.external_id
+    ops = ops[ids[ops] > 0]
+    if not len(ops) or not len(rows):
+        return np.full(len(rows), -1, dtype=np.int64)
+    on_host = events.device[rows] < 0
+    answers = []
+    for process in np.unique(events.process[ops]).tolist():
+        mine = ops[events.process[ops] == process]
+        found = _Table(ids[mine], mine)[ids[rows]]
+        found[(ids[rows] <= 0) | (on_host & (events.process[rows] != process))] = -1
+        answers.append(found)
+    return _only(answers)

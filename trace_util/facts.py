@@ -1,0 +1,203 @@
+"""The numbers of a trace: window, busy time, gaps, launches, steps, kernels, ops, copies.
+
+The terms are used in one sense throughout:
+
+- *Window*: from the start of the first recorded step to the end of the last step or of the last GPU
+  event launched from within, whichever is later. Without step marks: the span of the CPU ops and of
+  the GPU events launched from within it.
+- *Busy*: the length of the union of kernels, copies and memsets over all streams of a device.
+- *Launch*: a call that puts work on a stream; a runtime call and the driver call in it are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trace_util.events import GPU_KINDS, Kind, Trace
+from trace_util.gaps import Gaps, closing_flush, device_gaps
+from trace_util.inventory import (
+    AnnotationFacts,
+    CopyFacts,
+    KernelFacts,
+    LaunchFacts,
+    NamedFacts,
+    OpFacts,
+    annotation_facts,
+    copy_facts,
+    kernel_facts,
+    launch_facts,
+    op_facts,
+    overhead_facts,
+    sync_facts,
+)
+from trace_util.launches import first_of_each_launch, lost_launches
+from trace_util.links import Links, link
+from trace_util.occupation import DeviceFacts, device_facts, rows_by_device
+from trace_util.steps import StepFacts, crossing, step_facts
+from trace_util.tally import Spread, spread
+from trace_util.timeline import Indexes, clip, union_ns
+from trace_util.window import trace_window
+
+
+@dataclass(frozen=True)
+class UnprofiledStep:
+    """The time of a step without the profiler, measured in the same run before it was recorded."""
+
+    median_ns: float
+    min_ns: float | None
+    max_ns: float | None
+    count: int | None
+    clock: str | None  # "cuda_event" or "wall"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a trace says, in int64 nanoseconds; ``None`` is what it cannot say, and never 0.
+
+    Tuples of named things are sorted by total time, largest first. Rows are indexes into the
+    columns of the events.
+    """
+
+    gpu: str | None  # the device's name, of the first device that did work
+    gpu_activity: str  # "recorded"; "missing": launches but no GPU work; "none": nothing launched
+    window_start_ns: int | None
+    window_end_ns: int | None
+    gpu_busy_ns: int | None  # whole file, union over all devices
+    window_busy_ns: int | None  # the same inside the window
+    devices: tuple[DeviceFacts, ...]
+    kernel_count: int
+    kernel_total_ns: int
+    launch_count: int  # calls that launched kernels or replayed a graph
+    lost_launches: int  # of those, the ones whose work is missing from an otherwise recorded trace
+    graph_launches: int
+    graph_kernels: int
+    unlinked_gpu_events: int
+    queued_before: int  # of those, the ones that ran before any launched work: queued earlier
+    queue_delay: Spread | None  # start of the launch to start of its first GPU event
+    steps: tuple[StepFacts, ...]
+    crossing_rows: tuple[int, ...]  # ops and annotations that begin before a step and end inside it
+    kernels: tuple[KernelFacts, ...]
+    ops: tuple[OpFacts, ...]
+    annotations: tuple[AnnotationFacts, ...]
+    launches: tuple[LaunchFacts, ...]
+    copies: tuple[CopyFacts, ...]
+    memsets: tuple[CopyFacts, ...]
+    syncs: tuple[NamedFacts, ...]  # calls in which the CPU waited, the closing flush included
+    flush_row: int | None  # the profiler's own closing synchronise
+    overheads: tuple[NamedFacts, ...]  # the profiler's and CUDA's own `overhead` rows
+    gaps: Gaps
+    unprofiled_step: UnprofiledStep | None
+    left_out: dict[str, int]  # events with impossible times, by reason
+
+    @property
+    def window_ns(self) -> int | None:
+        """The length of the window."""
+        if self.window_start_ns is None or self.window_end_ns is None:
+            return None
+        return self.window_end_ns - self.window_start_ns
+
+    @property
+    def busy_share(self) -> float | None:
+        """The part of the window in which any device is busy, 0 to 1."""
+        if self.window_busy_ns is None or not self.window_ns:
+            return None
+        return self.window_busy_ns / self.window_ns
+
+    @property
+    def hidden_in_perfetto(self) -> int:
+        """GPU events that the Perfetto UI drops or moves: they cross another one of their row."""
+        return sum(device.hidden_in_perfetto for device in self.devices)
+
+    @property
+    def median_step_ns(self) -> float | None:
+        """The median duration of the step marks."""
+        if not self.steps:
+            return None
+        return float(np.median([step.duration_ns for step in self.steps]))
+
+
+def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
+    """The facts of a trace; ``links`` spares the linking where it has been done."""
+    links = links or link(trace)
+    events = trace.events
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & links.is_sound)
+    by_device = rows_by_device(events, gpu)
+    window = trace_window(trace, links)
+    recorded = len(gpu) > 0
+    lost = lost_launches(trace, links) if recorded else np.zeros(len(events), dtype=bool)
+    kernels = kernel_facts(trace, links)
+    starts, ends = events.start_ns[gpu], events.end_ns[gpu]
+    graph = np.flatnonzero(links.launches_kernels)
+    launches = launch_facts(trace, links, lost)
+    delay_rows = first_of_each_launch(trace, links, gpu)
+    return Facts(
+        gpu=_gpu_name(trace, gpu),
+        gpu_activity="recorded" if recorded else "missing" if len(graph) else "none",
+        window_start_ns=window[0] if window else None,
+        window_end_ns=window[1] if window else None,
+        gpu_busy_ns=union_ns(starts, ends) if recorded else None,
+        window_busy_ns=union_ns(*clip(starts, ends, *window)) if recorded and window else None,
+        devices=device_facts(trace, by_device, window),
+        kernel_count=sum(kernel.count for kernel in kernels),
+        kernel_total_ns=sum(kernel.total_ns for kernel in kernels),
+        launch_count=len(graph),
+        lost_launches=int(lost.sum()),
+        graph_launches=sum(one.count for one in launches if one.is_graph),
+        graph_kernels=sum(one.kernels for one in launches if one.is_graph),
+        unlinked_gpu_events=int((links.launch[gpu] < 0).sum()),
+        queued_before=_queued_before(trace, links, gpu),
+        queue_delay=spread(events.start_ns[delay_rows] - events.start_ns[links.launch[delay_rows]]),
+        steps=step_facts(trace, links, lost),
+        crossing_rows=tuple(crossing(trace, links).tolist()),
+        kernels=kernels,
+        ops=op_facts(trace, links),
+        annotations=annotation_facts(trace, links),
+        launches=launches,
+        copies=copy_facts(trace, links, Kind.MEMCPY),
+        memsets=copy_facts(trace, links, Kind.MEMSET),
+        syncs=sync_facts(trace, links),
+        flush_row=closing_flush(trace, links),
+        overheads=overhead_facts(trace, links),
+        gaps=device_gaps(trace, links, by_device, *(window or (0, 0))),
+        unprofiled_step=_unprofiled_step(trace.header.run),
+        left_out={reason: len(rows) for reason, rows in links.left_out.items()},
+    )
+
+
+def _gpu_name(trace: Trace, gpu: Indexes) -> str | None:
+    """The name of the first device that did work; of the first one listed where none did."""
+    known = {one.get("id"): one.get("name") for one in trace.header.device_properties}
+    used = np.unique(trace.events.device[gpu]).tolist()
+    names = [known[device] for device in used if known.get(device)] or list(known.values())
+    return next((str(name) for name in names if name), None)
+
+
+def _queued_before(trace: Trace, links: Links, gpu: Indexes) -> int:
+    starts = trace.events.start_ns
+    linked = gpu[links.launch[gpu] >= 0]
+    if not len(linked):
+        return 0
+    alone = gpu[links.launch[gpu] < 0]
+    return int((starts[alone] < starts[linked].min()).sum())
+
+
+def _unprofiled_step(run: dict[str, Any]) -> UnprofiledStep | None:
+    told = run.get("unprofiled_step_us")
+    if not isinstance(told, dict) or not isinstance(told.get("median"), (int, float)):
+        return None
+
+    def ns(key: str) -> float | None:
+        value = told.get(key)
+        return value * 1000 if isinstance(value, (int, float)) else None
+
+    count, clock = told.get("n"), told.get("clock")
+    return UnprofiledStep(
+        median_ns=told["median"] * 1000,
+        min_ns=ns("min"),
+        max_ns=ns("max"),
+        count=count if isinstance(count, int) else None,
+        clock=clock if isinstance(clock, str) else None,
+    )

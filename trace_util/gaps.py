@@ -1,0 +1,221 @@
+"""Where a device runs nothing, and why: for each gap its cause and the events that show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.calls import waits
+from trace_util.events import CALL_KINDS, Kind, Trace
+from trace_util.links import Links
+from trace_util.timeline import Indexes, Nanoseconds, Union, covered_ns, union
+
+# CUPTI's names for what the profiler itself costs (CUpti_ActivityOverheadKind, CUPTI 12.x). Others
+# of its `overhead` rows are CUDA's own, such as "Lazy Function Loading" or "Command Buffer Full".
+PROFILER_OVERHEADS = (
+    "Activity Buffer Request",
+    "Buffer Flush",
+    "Instrumentation",
+    "Resource",
+)
+# A step mark is wide when it lasts this many times the median of all.
+WIDE = 2.0
+_FLUSH = re.compile(r"DeviceSynchronize")
+
+
+class Cause(IntEnum):
+    """Why a device ran nothing; ``UNKNOWN`` where the trace does not show it."""
+
+    UNKNOWN = 0  # the work had been launched, or its launch was not recorded
+    OVERHEAD = 1  # the CPU had not launched the next work yet
+    SYNCHRONISE = 2  # the CPU was waiting for the device when the device ran dry
+    PROFILER = 3  # an artefact of the recording
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The gaps of every device inside the window, in order; columns are ``[g]``.
+
+    ``before``, ``after``, ``launch`` and ``evidence`` are indexes into the columns of the events,
+    -1 where there is none: the GPU events around the gap, the call that launched the one after it,
+    and the event that shows the cause (the synchronise, the profiler's own row, the wide step).
+    """
+
+    device: Indexes  # index into Facts.devices
+    start_ns: Nanoseconds
+    end_ns: Nanoseconds
+    cause: NDArray[np.uint8]
+    before: Indexes
+    after: Indexes
+    launch: Indexes
+    evidence: Indexes
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def duration_ns(self) -> Nanoseconds:
+        """The length of each gap."""
+        return self.end_ns - self.start_ns
+
+    def by_cause(self) -> dict[Cause, tuple[int, int]]:
+        """Cause -> (number of gaps, their time in ns); causes without a gap are missing."""
+        found = {}
+        for cause in Cause:
+            mine = self.cause == cause
+            if mine.any():
+                found[cause] = (int(mine.sum()), int(self.duration_ns[mine].sum()))
+        return found
+
+    def largest(self, count: int) -> list[int]:
+        """The positions of the longest gaps, longest first."""
+        return [int(i) for i in np.argsort(-self.duration_ns, kind="stable")[:count]]
+
+
+def device_gaps(
+    trace: Trace, links: Links, device_rows: list[Indexes], low_ns: int, high_ns: int
+) -> Gaps:
+    """The gaps of each device (given as the rows of its GPU events) inside the window."""
+    parts = [_idle(trace, rows, low_ns, high_ns) for rows in device_rows]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else []
+    if not columns or not len(columns[0]):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Gaps(*(nothing,) * 3, nothing.astype(np.uint8), *(nothing,) * 4)
+    start, end, before, after = columns
+    device = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    launch = np.where(after >= 0, links.launch[after], -1)
+    cause, evidence = _causes(trace, links, start, end, before, after, launch)
+    return Gaps(device, start, end, cause, before, after, launch, evidence)
+
+
+def _idle(
+    trace: Trace, rows: Indexes, low_ns: int, high_ns: int
+) -> tuple[Nanoseconds, Nanoseconds, Indexes, Indexes]:
+    """Start and end of each gap of one device, and the GPU events before and after it."""
+    events = trace.events
+    starts, ends = events.start_ns[rows], events.end_ns[rows]
+    busy = union(starts, ends)
+    kept = (busy.end_ns > low_ns) & (busy.start_ns < high_ns)
+    opening, closing = rows[busy.first[kept]], rows[busy.last[kept]]
+    start = np.append(low_ns, np.minimum(busy.end_ns[kept], high_ns))
+    end = np.append(np.maximum(busy.start_ns[kept], low_ns), high_ns)
+    before, after = np.append(-1, closing), np.append(opening, -1)
+    gap = end > start
+    return start[gap], end[gap], before[gap], after[gap]
+
+
+def _causes(
+    trace: Trace,
+    links: Links,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    before: Indexes,
+    after: Indexes,
+    launch: Indexes,
+) -> tuple[NDArray[np.uint8], Indexes]:
+    """The cause of each gap and the event that shows it.
+
+    The first of these that holds: the profiler's own work fills most of it; the next work had been
+    launched before the gap began (unknown); it leads into a first step that is far wider than the
+    rest; the CPU was in a synchronise when the device ran dry, or for most of the time until the
+    next launch; the CPU had not launched yet.
+    """
+    cause = np.full(len(start), Cause.UNKNOWN, dtype=np.uint8)
+    evidence = np.full(len(start), -1, dtype=np.int64)
+    open_to = np.ones(len(start), dtype=bool)
+
+    def settle(which: NDArray[np.bool_], why: Cause, rows: Indexes | int) -> None:
+        which = which & open_to
+        cause[which] = why
+        evidence[which] = np.broadcast_to(rows, which.shape)[which]
+        open_to[which] = False
+
+    events = trace.events
+    profiler = _intervals(trace, _profiler_rows(trace, links))
+    row, filled = _most_of(profiler, start, end)
+    settle(2 * filled >= end - start, Cause.PROFILER, row)
+
+    launched = np.where(launch >= 0, events.start_ns[launch], end)
+    called = np.where(launch >= 0, events.end_ns[launch], end)
+    settle((after >= 0) & ((launch < 0) | (called <= start)), Cause.UNKNOWN, -1)
+
+    wide = wide_first_step(links)
+    if wide is not None:
+        settle((before < 0) & (links.step[launch] == 0), Cause.PROFILER, wide)
+
+    flush = closing_flush(trace, links)
+    for process, rows in _waiting_rows(trace, links):
+        mine = (launch < 0) | (events.process[launch] == process)
+        waiting = _intervals(trace, rows)
+        row, ran_dry = _open_at(waiting, start)
+        settle(mine & ran_dry & (row == flush), Cause.PROFILER, row)
+        settle(mine & ran_dry, Cause.SYNCHRONISE, row)
+        row, waited = _most_of(waiting, start, np.minimum(launched, end))
+        settle(mine & (2 * waited >= end - start), Cause.SYNCHRONISE, row)
+
+    settle(np.ones(len(start), dtype=bool), Cause.OVERHEAD, -1)
+    return cause, evidence
+
+
+def wide_first_step(links: Links) -> int | None:
+    """The mark of the first step if it lasts far longer than the steps after it, else ``None``."""
+    durations = [step.end_ns - step.start_ns for step in links.steps]
+    if len(durations) < 3 or durations[0] <= WIDE * float(np.median(durations)):
+        return None
+    return links.steps[0].index
+
+
+def closing_flush(trace: Trace, links: Links) -> int | None:
+    """The `…DeviceSynchronize` with which the profiler ends its recording, ``None`` without one.
+
+    It is the last call of the trace, stands in no op or annotation, and begins after the last step.
+    """
+    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS) & links.is_sound)
+    if not len(calls):
+        return None
+    last = int(calls[np.argmax(trace.events.start_ns[calls])])
+    inside = links.parent[last] >= 0 or links.step[last] >= 0
+    late = all(trace.events.start_ns[last] >= step.end_ns for step in links.steps)
+    return last if late and not inside and _FLUSH.search(trace.name_of(last)) else None
+
+
+def _profiler_rows(trace: Trace, links: Links) -> Indexes:
+    ours = [i for i, name in enumerate(trace.names) if name.startswith(PROFILER_OVERHEADS)]
+    named = np.isin(trace.events.name, ours) & trace.events.is_kind(Kind.OVERHEAD)
+    return np.flatnonzero(named & links.is_sound)
+
+
+def _waiting_rows(trace: Trace, links: Links) -> Iterator[tuple[int, Indexes]]:
+    """For each process the calls in which it waits for the device."""
+    events = trace.events
+    calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & links.is_sound)
+    names = [i for i in np.unique(events.name[calls]).tolist() if waits(trace.names[i])]
+    rows = calls[np.isin(events.name[calls], names)]
+    for process in np.unique(events.process[rows]).tolist():
+        yield process, rows[events.process[rows] == process]
+
+
+def _intervals(trace: Trace, rows: Indexes) -> Union:
+    """The union of the given events, `first` and `last` as rows."""
+    found = union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    return found._replace(first=rows[found.first], last=rows[found.last])
+
+
+def _open_at(waiting: Union, at: Nanoseconds) -> tuple[Indexes, NDArray[np.bool_]]:
+    """The interval that is open at each time, or the latest before it; and whether it is open."""
+    if not len(waiting.start_ns):
+        return np.full(len(at), -1, dtype=np.int64), np.zeros(len(at), dtype=bool)
+    index = np.searchsorted(waiting.start_ns, at, side="right") - 1
+    found = index >= 0
+    return np.where(found, waiting.last[index], -1), found & (waiting.end_ns[index] >= at)
+
+
+def _most_of(busy: Union, start: Nanoseconds, end: Nanoseconds) -> tuple[Indexes, Nanoseconds]:
+    """The last interval that begins before each end, and the time of [start, end) covered."""
+    row, _ = _open_at(busy, np.maximum(end - 1, start))
+    return row, covered_ns(busy, start, end)

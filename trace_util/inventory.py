@@ -1,0 +1,269 @@
+"""What a trace holds, by name: kernels, ops, annotations, launch calls, copies, synchronises."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.beneath import beneath, self_ns
+from trace_util.calls import Call, waits
+from trace_util.correlation import device_key
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
+from trace_util.links import Links
+from trace_util.tally import Tally, tally
+from trace_util.timeline import Indexes
+
+# "Memcpy HtoD (Pageable -> Device)", "Memcpy PtoP (Device -> Device)": the word says from where to
+# where; Kineto, libkineto/src/CuptiActivity.cpp.
+_COPY_KIND = re.compile(r"\b(\w+to\w+)\b")
+
+
+@dataclass(frozen=True)
+class NamedFacts:
+    """Events of one name."""
+
+    name: str
+    count: int
+    total_ns: int
+    min_ns: int
+    median_ns: float
+    max_ns: int
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """All kernels of one name. ``op`` is the op that launched most of them."""
+
+    name: str
+    count: int
+    total_ns: int
+    min_ns: int
+    median_ns: float
+    max_ns: int
+    op: str | None
+    exceeds_span: bool  # total longer than the time from the first GPU event to the last
+
+
+@dataclass(frozen=True)
+class OpFacts:
+    """All ops of one name. An op without a launch beneath it is metadata only."""
+
+    name: str
+    count: int
+    total_ns: int
+    self_ns: int  # without the ops, annotations and calls inside
+    launches: int  # of any kind, at any depth beneath
+    gpu_ns: int  # sum of the GPU events launched beneath
+
+    @property
+    def metadata_only(self) -> bool:
+        """Whether nothing was launched beneath any of them."""
+        return self.launches == 0
+
+
+@dataclass(frozen=True)
+class AnnotationFacts:
+    """All annotations of one name, step marks left out."""
+
+    name: str
+    count: int
+    total_ns: int
+    min_ns: int
+    median_ns: float
+    max_ns: int
+    launches: int  # of any kind, at any depth beneath
+    kernels: int
+    gpu_ns: int  # sum of the GPU events launched beneath
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """All launch calls of one name."""
+
+    name: str
+    count: int
+    total_ns: int
+    min_ns: int
+    median_ns: float
+    max_ns: int
+    kernels: int
+    copies: int
+    memsets: int
+    lost: int
+    is_graph: bool
+
+
+@dataclass(frozen=True)
+class CopyFacts:
+    """All copies, or memsets, of one name. ``size_bytes`` is ``None`` where none was recorded."""
+
+    name: str
+    kind: str  # "HtoD", "DtoH", "DtoD", …; "Memset"; "" where the name does not say
+    count: int
+    total_ns: int
+    size_bytes: int | None
+
+
+def _by_name(trace: Trace, rows: Indexes) -> Tally:
+    return tally(trace.events.name[rows], trace.events.duration_ns[rows])
+
+
+def _named(trace: Trace, rows: Indexes) -> tuple[NamedFacts, ...]:
+    found = _by_name(trace, rows)
+    return tuple(
+        NamedFacts(trace.names[int(found.key[i])], *found.numbers(i)) for i in found.largest_first()
+    )
+
+
+def _sum_by_name(trace: Trace, rows: Indexes, amount: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each name the sum of an amount over rows, ``[names]``."""
+    total = np.zeros(len(trace.names), dtype=np.int64)
+    np.add.at(total, trace.events.name[rows], amount)
+    return total
+
+
+def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
+    """Kernels by name."""
+    events = trace.events
+    rows = np.flatnonzero(events.is_kind(Kind.KERNEL) & links.is_sound)
+    found = _by_name(trace, rows)
+    op_of = _commonest_op(trace, rows, links.op[rows])
+    span = _longest_span(trace, links)
+    facts = []
+    for i in found.largest_first():
+        key = int(found.key[i])
+        exceeds = int(found.total_ns[i]) > span
+        facts.append(KernelFacts(trace.names[key], *found.numbers(i), op_of.get(key), exceeds))
+    return tuple(facts)
+
+
+def _longest_span(trace: Trace, links: Links) -> int:
+    """First start to last end of the GPU events, times the devices that share the name's total."""
+    events = trace.events
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & links.is_sound)
+    if not len(gpu):
+        return 0
+    span = int(events.end_ns[gpu].max() - events.start_ns[gpu].min())
+    return span * len(np.unique(device_key(events, gpu)))
+
+
+def _commonest_op(trace: Trace, rows: Indexes, ops: Indexes) -> dict[int, str]:
+    """Name of a kernel -> name of the op that launched most of them."""
+    linked = ops >= 0
+    names = len(trace.names)
+    pair = trace.events.name[rows[linked]].astype(np.int64) * names + trace.events.name[ops[linked]]
+    pairs, counts = np.unique(pair, return_counts=True)
+    order = np.lexsort((-pairs, counts))  # the last of a kernel wins: most, then the first name
+    return {int(pairs[i]) // names: trace.names[int(pairs[i]) % names] for i in order}
+
+
+def op_facts(trace: Trace, links: Links) -> tuple[OpFacts, ...]:
+    """Ops by name; step marks, which were ops in 2021, left out."""
+    rows = _without_marks(trace, links, Kind.CPU_OP)
+    inside = beneath(trace, links, rows)
+    found = _by_name(trace, rows)
+    columns = [
+        _sum_by_name(trace, rows, amount)
+        for amount in (self_ns(trace, links)[rows], inside.launches, inside.gpu_ns)
+    ]
+    return tuple(
+        OpFacts(
+            trace.names[int(found.key[i])],
+            int(found.count[i]),
+            int(found.total_ns[i]),
+            *(int(column[found.key[i]]) for column in columns),
+        )
+        for i in found.largest_first()
+    )
+
+
+def annotation_facts(trace: Trace, links: Links) -> tuple[AnnotationFacts, ...]:
+    """Annotations of the CPU side by name, step marks left out."""
+    rows = _without_marks(trace, links, Kind.USER_ANNOTATION)
+    inside = beneath(trace, links, rows)
+    found = _by_name(trace, rows)
+    columns = [
+        _sum_by_name(trace, rows, amount)
+        for amount in (inside.launches, inside.kernels, inside.gpu_ns)
+    ]
+    return tuple(
+        AnnotationFacts(
+            trace.names[int(found.key[i])],
+            *found.numbers(i),
+            *(int(column[found.key[i]]) for column in columns),
+        )
+        for i in found.largest_first()
+    )
+
+
+def _without_marks(trace: Trace, links: Links, kind: Kind) -> Indexes:
+    wanted = trace.events.is_kind(kind) & links.is_sound
+    wanted[[step.index for step in links.steps]] = False
+    return np.flatnonzero(wanted)
+
+
+def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[LaunchFacts, ...]:
+    """Launch calls by name, most time first."""
+    events = trace.events
+    rows = np.flatnonzero(links.is_launch)
+    work = []
+    for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET):
+        gpu = np.flatnonzero(events.is_kind(kind) & (links.launch >= 0))
+        made = np.bincount(links.launch[gpu], minlength=len(events))
+        work.append(_sum_by_name(trace, rows, made[rows]))
+    lost_sum = _sum_by_name(trace, rows, lost[rows].astype(np.int64))
+    graphs = set(events.name[rows[links.call[rows] == Call.GRAPH]].tolist())
+    found = _by_name(trace, rows)
+    facts = []
+    for i in found.largest_first():
+        key = int(found.key[i])
+        kernels, copies, memsets = (int(made[key]) for made in work)
+        facts.append(
+            LaunchFacts(
+                trace.names[key],
+                *found.numbers(i),
+                kernels,
+                copies,
+                memsets,
+                int(lost_sum[key]),
+                key in graphs,
+            )
+        )
+    return tuple(facts)
+
+
+def copy_facts(trace: Trace, links: Links, kind: Kind) -> tuple[CopyFacts, ...]:
+    """Copies (``MEMCPY``) or memsets (``MEMSET``) by name."""
+    rows = np.flatnonzero(trace.events.is_kind(kind) & links.is_sound)
+    size = np.asarray(trace.events.size_bytes[rows], dtype=np.int64)
+    total = _sum_by_name(trace, rows, np.maximum(size, 0))
+    told = _sum_by_name(trace, rows, (size >= 0).astype(np.int64))
+    found = _by_name(trace, rows)
+    facts = []
+    for i in found.largest_first():
+        key = int(found.key[i])
+        word = _COPY_KIND.search(trace.names[key])
+        kind_text = "Memset" if kind == Kind.MEMSET else word.group(1) if word else ""
+        bytes_told = int(total[key]) if told[key] else None
+        facts.append(
+            CopyFacts(
+                trace.names[key], kind_text, int(found.count[i]), int(found.total_ns[i]), bytes_told
+            )
+        )
+    return tuple(facts)
+
+
+def sync_facts(trace: Trace, links: Links) -> tuple[NamedFacts, ...]:
+    """The calls in which the CPU waits for the device, by name."""
+    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS) & links.is_sound)
+    used = np.unique(trace.events.name[calls]).tolist()
+    waiting = [index for index in used if waits(trace.names[index])]
+    return _named(trace, calls[np.isin(trace.events.name[calls], waiting)])
+
+
+def overhead_facts(trace: Trace, links: Links) -> tuple[NamedFacts, ...]:
+    """The rows of category `overhead`, by name."""
+    return _named(trace, np.flatnonzero(trace.events.is_kind(Kind.OVERHEAD) & links.is_sound))

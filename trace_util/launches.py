@@ -1,0 +1,52 @@
+"""Launches seen from both sides: whose work is missing, and how long the first of it waited."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.calls import Call
+from trace_util.events import Trace
+from trace_util.links import Links
+from trace_util.timeline import Indexes
+
+
+def lost_launches(trace: Trace, links: Links) -> NDArray[np.bool_]:
+    """Mask ``[n]`` of the calls that launch kernels and of whose work nothing was recorded.
+
+    Launches that are captured into a graph launch nothing yet; copies and memsets of no bytes leave
+    no GPU event, so that neither kind is counted.
+    """
+    lost: NDArray[np.bool_] = links.launches_kernels.copy()
+    lost[links.launch[links.launch >= 0]] = False
+    for first, last, process, thread in _captures(trace, links):
+        events = trace.events
+        inside = (events.start_ns >= first) & (events.start_ns < last)
+        lost &= ~(inside & (events.process == process) & (events.thread == thread))
+    return lost
+
+
+def _captures(trace: Trace, links: Links) -> list[tuple[int, int, int, int]]:
+    """Start, end, process and thread of every graph capture on the CPU side."""
+    events = trace.events
+    rows = np.flatnonzero(np.isin(links.call, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
+    rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
+    begun: dict[tuple[int, int], int] = {}
+    captures = []
+    for row in rows.tolist():
+        where = int(events.process[row]), int(events.thread[row])
+        if links.call[row] == Call.CAPTURE_BEGIN:
+            begun[where] = int(events.start_ns[row])
+        elif where in begun:
+            captures.append((begun.pop(where), int(events.end_ns[row]), *where))
+    return captures
+
+
+def first_of_each_launch(trace: Trace, links: Links, gpu: Indexes) -> Indexes:
+    """The GPU event of each launch that started first, as rows."""
+    linked = gpu[links.launch[gpu] >= 0]
+    linked = linked[np.lexsort((trace.events.start_ns[linked], links.launch[linked]))]
+    launch = links.launch[linked]
+    opens = np.ones(len(linked), dtype=bool)
+    opens[1:] = launch[1:] != launch[:-1]
+    return linked[opens]

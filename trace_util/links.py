@@ -1,0 +1,231 @@
+"""Which events belong together: op and parent, launch and GPU work, event and step.
+
+Everything is index arithmetic on columns, in time that grows with the events as a sort does. What
+is linked is said per event, as an index into the columns of :class:`~trace_util.events.Events`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column
+from trace_util.correlation import external_op, launch_of
+from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Kind, Trace
+from trace_util.nesting import enclosing, nearest
+from trace_util.outliers import outliers
+
+# torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
+STEP_MARK = re.compile(r"^Profiler?Step#(\d+)$")
+MARK_KINDS = (Kind.USER_ANNOTATION, Kind.CPU_OP)  # in 2021 a step mark was an `Operator`
+HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS)
+
+Indexes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One recorded step: its mark as the trace spells it, its number, its time on the CPU."""
+
+    name: str
+    number: int
+    start_ns: int
+    end_ns: int
+    index: int  # of the mark, in the columns
+
+
+@dataclass(frozen=True)
+class Links:
+    """What belongs to what; every column is ``[n]`` and -1 means "to nothing that was recorded"."""
+
+    launch: Indexes  # GPU event -> the call that launched it
+    op: Indexes  # host event -> innermost op around it; GPU event -> the op that launched it
+    parent: Indexes  # host event -> innermost host event around it on its thread
+    step: Indexes  # event -> index in `steps`: by start for the host, by launch for the GPU
+    steps: tuple[Step, ...]  # in order of start
+    call: NDArray[np.uint8]  # trace_util.calls.Call of every runtime or driver call
+    is_launch: NDArray[np.bool_]  # calls that put work on a stream, a runtime/driver pair once
+    launches_kernels: NDArray[np.bool_]  # those of them that launch kernels or replay a graph
+    is_sound: NDArray[np.bool_]  # events whose times can be trusted; only these are linked
+    left_out: dict[str, Indexes]  # the others, by reason
+
+
+def link(trace: Trace) -> Links:
+    """The links of a trace's events."""
+    events = trace.events
+    left_out = outliers(events)
+    sound = np.ones(len(events), dtype=bool)
+    for rows in left_out.values():
+        sound[rows] = False
+    is_call = events.is_kind(*CALL_KINDS)
+    parent = _parents(events, sound)
+    call = call_column(trace.names, events.name, np.flatnonzero(is_call))
+    launch, is_launch = _launches(events, sound, parent, call, is_call & sound)
+    steps = _steps(trace, sound)
+    is_op = events.is_kind(Kind.CPU_OP) & sound
+    is_op[[step.index for step in steps]] = False
+    op = _ops(events, sound, parent, launch, is_op)
+    step = _step_of_each(events, sound, launch, op, steps, any_call=bool(is_call.any()))
+    kernels = _rows(events, sound, Kind.KERNEL)
+    launches_kernels = np.isin(call, KERNEL_LAUNCHES)
+    launches_kernels[launch[kernels][launch[kernels] >= 0]] = True
+    launches_kernels &= is_launch
+    return Links(
+        launch, op, parent, step, steps, call, is_launch, launches_kernels, sound, left_out
+    )
+
+
+def _parents(events: Events, sound: NDArray[np.bool_]) -> Indexes:
+    rows = _rows(events, sound, *HOST_KINDS)
+    thread = events.process[rows].astype(np.int64) * (int(events.thread.max(initial=0)) + 2)
+    thread += events.thread[rows] + 1
+    starts, durations = events.start_ns[rows], events.duration_ns[rows]
+    inner = enclosing(thread, starts, durations, _resolution_ns(starts, durations))
+    parent = np.full(len(events), -1, dtype=np.int64)
+    parent[rows] = np.where(inner >= 0, rows[inner], -1)
+    return parent
+
+
+def _resolution_ns(starts: NDArray[np.int64], durations: NDArray[np.int64]) -> int:
+    """How far an end can be off: until 2023 Kineto cut ts and dur to whole microseconds."""
+    whole = not (starts % 1000).any() and not (durations % 1000).any()
+    return 1000 if whole else 1
+
+
+def _launches(
+    events: Events,
+    sound: NDArray[np.bool_],
+    parent: Indexes,
+    call: NDArray[np.uint8],
+    is_call: NDArray[np.bool_],
+) -> tuple[Indexes, NDArray[np.bool_]]:
+    """GPU event -> launching call, and the mask of the calls that are launches.
+
+    A call is a launch by its name or because GPU work names it.
+    """
+    launch = launch_of(events, np.flatnonzero(is_call), _rows(events, sound, *GPU_KINDS))
+    linked = np.zeros(len(events), dtype=bool)
+    linked[launch[launch >= 0]] = True
+    is_launch = (np.isin(call, LAUNCHES) & is_call) | linked
+    beneath = _beneath_a_launch(events, parent, is_launch, linked)
+    launch[launch >= 0] = beneath[launch[launch >= 0]]
+    linked[launch[launch >= 0]] = True
+    is_launch &= beneath == np.arange(len(events))
+    is_launch &= ~_second_of_a_pair(events, np.flatnonzero(is_launch), linked)
+    return launch, is_launch
+
+
+def _beneath_a_launch(
+    events: Events,
+    parent: Indexes,
+    is_launch: NDArray[np.bool_],
+    linked: NDArray[np.bool_],
+) -> Indexes:
+    """Launch -> the runtime launch that it is a part of (`cudaLaunchKernel` > `cuLaunchKernel`).
+
+    Every other event is its own answer, and so is a driver call that has GPU work of its own while
+    the runtime call around it has some as well.
+    """
+    whole = np.arange(len(events), dtype=np.int64)
+    inner = np.flatnonzero(is_launch & events.is_kind(Kind.DRIVER) & (parent >= 0))
+    outer = parent[inner]
+    same = is_launch[outer] & events.is_kind(Kind.RUNTIME)[outer] & ~(linked[inner] & linked[outer])
+    whole[inner[same]] = outer[same]
+    return whole
+
+
+def _second_of_a_pair(
+    events: Events, launches: Indexes, linked: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Mask ``[n]`` of the launches that only repeat the correlation of another one."""
+    second = np.zeros(len(events), dtype=bool)
+    rows = launches[events.correlation[launches] > 0]
+    rows = rows[np.lexsort((~linked[rows], events.correlation[rows], events.process[rows]))]
+    same = events.correlation[rows[1:]] == events.correlation[rows[:-1]]
+    same &= events.process[rows[1:]] == events.process[rows[:-1]]
+    second[rows[1:][same & ~linked[rows[1:]]]] = True
+    return second
+
+
+def _rows(events: Events, sound: NDArray[np.bool_], *kinds: Kind) -> Indexes:
+    return np.flatnonzero(events.is_kind(*kinds) & sound)
+
+
+def _steps(trace: Trace, sound: NDArray[np.bool_]) -> tuple[Step, ...]:
+    events = trace.events
+    marks = {i: found for i, name in enumerate(trace.names) if (found := STEP_MARK.match(name))}
+    if not marks:
+        return ()
+    rows = np.flatnonzero(np.isin(events.name, list(marks)) & events.is_kind(*MARK_KINDS) & sound)
+    rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
+    return tuple(
+        Step(
+            name=trace.name_of(row),
+            number=int(marks[int(events.name[row])].group(1)),
+            start_ns=int(events.start_ns[row]),
+            end_ns=int(events.start_ns[row] + events.duration_ns[row]),
+            index=int(row),
+        )
+        for row in rows.tolist()
+    )
+
+
+def _ops(
+    events: Events,
+    sound: NDArray[np.bool_],
+    parent: Indexes,
+    launch: Indexes,
+    is_op: NDArray[np.bool_],
+) -> Indexes:
+    """Innermost op by nesting; where nesting tells nothing, the op of the same `External id`."""
+    op = nearest(parent, is_op)
+    calls = _rows(events, sound, *CALL_KINDS)
+    calls = calls[op[calls] < 0]
+    op[calls] = external_op(events, calls, np.flatnonzero(is_op))
+    gpu = _rows(events, sound, *GPU_KINDS)
+    linked = gpu[launch[gpu] >= 0]
+    op[linked] = op[launch[linked]]
+    alone = gpu[launch[gpu] < 0]
+    op[alone] = external_op(events, alone, np.flatnonzero(is_op))
+    return op
+
+
+def _step_of_each(
+    events: Events,
+    sound: NDArray[np.bool_],
+    launch: Indexes,
+    op: Indexes,
+    steps: tuple[Step, ...],
+    *,
+    any_call: bool,
+) -> Indexes:
+    step = np.full(len(events), -1, dtype=np.int64)
+    if not steps:
+        return step
+    marks = np.array([mark.index for mark in steps])
+    host = _rows(events, sound, *HOST_KINDS)
+    for process in np.unique(events.process[marks]).tolist():
+        mine = host[events.process[host] == process]
+        step[mine] = _step_at(steps, events.process[marks] == process, events.start_ns[mine])
+    gpu = _rows(events, sound, *GPU_KINDS)
+    origin = np.where(launch[gpu] >= 0, launch[gpu], op[gpu])
+    step[gpu] = np.where(origin >= 0, step[origin], -1)
+    if not any_call:
+        # No call was recorded, so that nothing can name its launch: go by the GPU's own clock.
+        # Where calls were recorded, work without one was queued before the window.
+        lost = gpu[origin < 0]
+        step[lost] = _step_at(steps, np.ones(len(steps), dtype=bool), events.start_ns[lost])
+    return step
+
+
+def _step_at(steps: tuple[Step, ...], mine: NDArray[np.bool_], at_ns: NDArray[np.int64]) -> Indexes:
+    """The latest started of the steps `mine` that is still going on at each time, else -1."""
+    which = np.flatnonzero(mine)
+    starts = np.array([steps[i].start_ns for i in which], dtype=np.int64)
+    ends = np.array([steps[i].end_ns for i in which], dtype=np.int64)
+    index = np.searchsorted(starts, at_ns, side="right") - 1
+    inside = (index >= 0) & (at_ns < ends[index])
+    return np.where(inside, which[index], -1)
