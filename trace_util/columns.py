@@ -22,11 +22,15 @@ class Table(dict[Any, int]):
         return index
 
 
+_DTYPES = tuple((np.iinfo(each).max, np.dtype(each)) for each in (np.int8, np.int16, np.int32))
+
+
 def smallest_dtype(low: int, high: int) -> np.dtype[Any]:
     """The smallest signed integer type that holds both."""
-    for dtype in (np.int8, np.int16, np.int32):
-        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
-            return np.dtype(dtype)
+    largest = max(high, -1 - low)
+    for limit, dtype in _DTYPES:
+        if largest <= limit:
+            return dtype
     return np.dtype(np.int64)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
+from struct import error as PackError
+from struct import pack
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from trace_util.columns import Array, Column, Table
 from trace_util.events import Events, Kind, TraceError
-from trace_util.rows import PHASE_OF, Args, BriefArgs, Decoders, Instant, Meta, Other
+from trace_util.rows import ABSENT, PHASE_OF, Args, Decoders, Instant, Meta, Other
 from trace_util.times import (
     INVALID_NS,
     has_finer_decimals,
@@ -21,8 +23,18 @@ from trace_util.times import (
 )
 from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, kind_of
 
-_DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_ANNOTATION, Kind.SYNC)
-_UNLINKED_KINDS = (Kind.CPU_OP, Kind.PYTHON, Kind.USER_ANNOTATION)
+PYTHON_FRAMES = "Python frames (no part of a summary)"
+
+
+def _mask(*kinds: Kind) -> NDArray[np.bool_]:
+    mask = np.zeros(256, dtype=bool)
+    mask[list(kinds)] = True
+    return mask
+
+
+_IS_ON_DEVICE = _mask(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_ANNOTATION, Kind.SYNC)
+_IS_LINKED = ~_mask(Kind.CPU_OP, Kind.PYTHON, Kind.USER_ANNOTATION)
+_IS_SIZED = _mask(Kind.MEMCPY, Kind.MEMSET)
 # CUPTI's "no stream" (CUPTI_SYNCHRONIZATION_INVALID_VALUE) as an unsigned 32-bit number.
 _NO_STREAM = 0xFFFFFFFF
 # How much of each chunk is looked at for times finer than thousandths.
@@ -39,7 +51,7 @@ class Intake:
         if columns not in ("all", "summary"):
             raise TraceError(f"columns={columns!r}: expected 'all' or 'summary'")
         self.brief = columns == "summary"
-        self.decoders = Decoders(BriefArgs if self.brief else Args)
+        self.decoders = Decoders(self.brief)
         self.columns = {name: Column(_FIRST_DTYPES.get(name, np.int8)) for name in COLUMNS}
         self.names, self.categories = Table(), Table()
         self.processes, self.threads = Table(), Table()
@@ -51,7 +63,7 @@ class Intake:
         self.process_names: dict[Any, str] = {}
         self.thread_names: dict[tuple[Any, Any], str] = {}
         self.record_end_ns: int | None = None
-        self._kinds: list[int] = []  # by category index
+        self._kinds = np.empty(0, dtype=np.uint8)  # by category index
         self._exact = False
 
     def add(self, text: bytes) -> None:
@@ -66,58 +78,59 @@ class Intake:
                 self._exact = True
             self._take(self.decoders.exact.decode(text), self.decoders.exact_row)
         except msgspec.ValidationError:
+            self._exact = True
             rows = self.decoders.lenient(text, self.repairs, self.skipped)
             self._take(rows, self.decoders.exact_row)
 
     def _take(self, rows: list[Any], complete: type) -> bool:
         """Append rows; False where their times can only be had from texts."""
-        types = list(map(type, rows))
-        if types.count(complete) == len(rows):
-            where = np.arange(len(rows))
-            kept = rows
-        else:
-            positions = [i for i, each in enumerate(types) if each is complete]
-            where = np.array(positions, dtype=np.int64)
-            kept = [rows[i] for i in positions]
-        starts = _times([each.ts for each in kept], complete is self.decoders.exact_row)
-        durations = _times([each.dur for each in kept], complete is self.decoders.exact_row)
+        kept = [row for row in rows if type(row) is complete]
+        texts = complete is self.decoders.exact_row
+        starts = _times([each.ts for each in kept], texts)
+        durations = _times([each.dur for each in kept], texts)
         if starts is None or durations is None:
             return False
         if len(kept) < len(rows):
-            self._count_others(rows, types, complete)
-        if kept:
-            self.phases["X"] += len(kept)
+            where = np.flatnonzero(np.array([type(row) is complete for row in rows]))
+            self._count_others([row for row in rows if type(row) is not complete])
+        else:
+            where = np.arange(len(rows))
+        self.phases["X"] += len(kept)
         where += self.rows
         self.rows += len(rows)
-        valid = (starts != INVALID_NS) & (durations != INVALID_NS)
-        if not valid.all():
-            self.skipped["events without a usable start"] += int((starts == INVALID_NS).sum())
+        wanted = self._wanted(kept, starts, durations)
+        if wanted is not None:
+            kept = [kept[i] for i in wanted.tolist()]
+            where, starts, durations = where[wanted], starts[wanted], durations[wanted]
+        if kept:
+            self._append(kept, where, starts, durations)
+        return True
+
+    def _wanted(self, kept: list[Any], starts: Array, durations: Array) -> Array | None:
+        """The positions of the events to keep; ``None`` for all."""
+        bad_start, bad_duration = starts == INVALID_NS, durations == INVALID_NS
+        left_out = bad_start | bad_duration
+        if left_out.any():
+            self.skipped["events without a usable start"] += int(bad_start.sum())
             self.skipped["events without a usable duration"] += int(
-                ((starts != INVALID_NS) & (durations == INVALID_NS)).sum()
+                (bad_duration & ~bad_start).sum()
             )
         if self.brief:
             python = np.array([each.cat == "python_function" for each in kept], dtype=bool)
-            if python.any():
-                self.skipped["Python frames (not needed for a summary)"] += int(
-                    (python & valid).sum()
-                )
-                valid &= ~python
-        if not valid.all():
-            kept = [kept[i] for i in np.flatnonzero(valid)]
-            where, starts, durations = where[valid], starts[valid], durations[valid]
-        self._append(kept, where, starts, durations)
-        return True
+            python &= ~left_out
+            self.skipped[PYTHON_FRAMES] += int(python.sum())
+            left_out |= python
+        return np.flatnonzero(~left_out) if left_out.any() else None
 
     def _append(self, kept: list[Any], where: Array, starts: Array, durations: Array) -> None:
-        count = len(kept)
-        if not count:
-            return
         category = _indices(self.categories, [each.cat for each in kept])
-        while len(self._kinds) < len(self.categories):
-            self._kinds.append(kind_of(list(self.categories)[len(self._kinds)]))
-        kind = np.array(self._kinds, dtype=np.uint8)[category]
+        if len(self._kinds) < len(self.categories):
+            kinds = [kind_of(category) for category in self.categories]
+            self._kinds = np.array(kinds, dtype=np.uint8)
+        kind = self._kinds[category]
         process = _indices(self.processes, [each.pid for each in kept])
         self._refine(kind, kept, category, process)
+        args = [each.args for each in kept]
         add = self.columns
         add["row"].extend(where)
         add["start_ns"].extend(starts)
@@ -127,85 +140,87 @@ class Intake:
         add["kind"].extend(kind)
         add["process"].extend(process)
         add["thread"].extend(_indices(self.threads, [each.tid for each in kept]))
-        self._append_links(kept, kind)
-        self._append_places(kept, kind)
+        self._append_links(args, kind)
+        self._append_places(kept, args, kind)
         if self.brief:
             for name in ("external_id", "shapes", "launch"):
-                add[name].fill(count)
+                add[name].fill(len(kept))
         else:
-            self._append_details(kept, kind)
+            self._append_details(args, kind)
 
     def _refine(self, kind: Array, kept: list[Any], category: Array, process: Array) -> None:
         """Correct the kinds that a category alone does not tell."""
-        books = [self.processes[p] for p in BOOKKEEPING_PROCESSES if p in self.processes]
-        if books:
-            kind[np.isin(process, books)] = Kind.BOOKKEEPING
-        mtia = self.categories.get("mtia_ccp_events")
-        if mtia is not None:
-            for i in np.flatnonzero(category == mtia):
+        for books in BOOKKEEPING_PROCESSES & self.processes.keys():
+            kind[process == self.processes[books]] = Kind.BOOKKEEPING
+        if "mtia_ccp_events" in self.categories:
+            for i in np.flatnonzero(category == self.categories["mtia_ccp_events"]).tolist():
                 if kept[i].name in MTIA_STREAM_EVENTS:
                     kind[i] = Kind.SYNC
-        bare = self.categories.get("")
-        if bare is not None:
-            for i in np.flatnonzero(category == bare):
-                if kept[i].args.task_type is not None:
+        if self._exact and "" in self.categories:
+            for i in np.flatnonzero(category == self.categories[""]).tolist():
+                args = kept[i].args
+                if args.task_type is not None:
                     kind[i] = Kind.KERNEL
-                elif kept[i].args.level is not None and kept[i].args.connection != -1:
+                elif args.level is not None and args.connection != -1:
                     kind[i] = Kind.RUNTIME
 
-    def _append_links(self, kept: list[Any], kind: Array) -> None:
-        linked = np.flatnonzero(~np.isin(kind, _UNLINKED_KINDS))
-        args = [kept[i].args for i in linked]
-        correlation = _integers([each.correlation for each in args])
-        if (correlation == -1).any():
-            connection = _integers([each.connection for each in args])
+    def _append_links(self, args: list[Any], kind: Array) -> None:
+        linked = np.flatnonzero(_IS_LINKED[kind])
+        theirs = [args[i] for i in linked.tolist()]
+        correlation = _integers([each.correlation for each in theirs])
+        if self._exact and (correlation == -1).any():
+            connection = _integers([each.connection for each in theirs])
             correlation = np.where(correlation == -1, connection, correlation)
-        self.columns["correlation"].scatter(len(kept), linked, correlation)
+        self.columns["correlation"].scatter(len(args), linked, correlation)
 
-    def _append_places(self, kept: list[Any], kind: Array) -> None:
+    def _append_places(self, kept: list[Any], args: list[Any], kind: Array) -> None:
         """Device, stream and size of the events on device rows."""
         count = len(kept)
-        placed = np.flatnonzero(np.isin(kind, _DEVICE_KINDS))
-        rows = [kept[i] for i in placed]
-        device = _integers([each.args.device for each in rows])
-        for i in np.flatnonzero(device == -1):
-            device[i] = _number_in(rows[i].pid)
-        stream = _integers([each.args.stream for each in rows])
-        for i in np.flatnonzero(stream == -1):
-            stream[i] = _number_in(rows[i].tid)
+        placed = np.flatnonzero(_IS_ON_DEVICE[kind])
+        rows = placed.tolist()
+        device = _integers([args[i].device for i in rows])
+        for i in np.flatnonzero(device == -1).tolist():
+            device[i] = _number_in(kept[rows[i]].pid)
+        stream = _integers([args[i].stream for i in rows])
+        for i in np.flatnonzero(stream == -1).tolist():
+            stream[i] = _number_in(kept[rows[i]].tid)
         stream[stream == _NO_STREAM] = -1
         self.columns["device"].scatter(count, placed, device)
         self.columns["stream"].scatter(count, placed, stream)
-        sized = np.flatnonzero((kind == Kind.MEMCPY) | (kind == Kind.MEMSET))
-        sizes = _integers([kept[i].args.size_bytes for i in sized])
+        sized = np.flatnonzero(_IS_SIZED[kind])
+        sizes = _integers([args[i].size_bytes for i in sized.tolist()])
         self.columns["size_bytes"].scatter(count, sized, sizes)
 
-    def _append_details(self, kept: list[Any], kind: Array) -> None:
-        count = len(kept)
-        args = [each.args for each in kept]
+    def _append_details(self, args: list[Any], kind: Array) -> None:
+        count = len(args)
         external = _integers([each.external_id for each in args])
-        if (external == -1).any():
+        if external.min() == -1:
             old = _integers([each.external_id_2021 for each in args])
             external = np.where(external == -1, old, external)
-        self.columns["external_id"].scatter(count, np.arange(count), external)
-        shaped = np.flatnonzero((kind == Kind.CPU_OP) | (kind == Kind.USER_ANNOTATION))
+        self.columns["external_id"].extend(external)
+        shaped = [i for i, each in enumerate(args) if each.dims is not ABSENT]
+        where = np.array(shaped, dtype=np.int64)
         keys = [_shape_key(args[i]) for i in shaped]
-        self.columns["shapes"].scatter(count, shaped, _indices_or_none(self.shapes, keys))
+        self.columns["shapes"].scatter(count, where, _indices(self.shapes, keys))
         launched = np.flatnonzero(kind == Kind.KERNEL)
-        keys = [_launch_key(args[i]) for i in launched]
+        keys = [_launch_key(args[i]) for i in launched.tolist()]
         self.columns["launch"].scatter(count, launched, _indices_or_none(self.launches, keys))
 
-    def _count_others(self, rows: list[Any], types: list[type], complete: type) -> None:
-        for each, count in Counter(types).items():
+    def _count_others(self, others: list[Any]) -> None:
+        types = Counter(map(type, others))
+        for each, count in types.items():
             if each in PHASE_OF:
                 self.phases[PHASE_OF[each]] += count
-        for row, each in zip(rows, types, strict=True):
-            if each is Meta:
+        if Meta not in types and Instant not in types and Other not in types:
+            return
+        for row in others:
+            if isinstance(row, Meta):
                 self._name(row)
-            elif each is Instant and row.name == "Record Window End":
-                end = int(nanoseconds_of_texts([bytes(row.ts)])[0])
-                self.record_end_ns = None if end == INVALID_NS else end
-            elif each is Other:
+            elif isinstance(row, Instant):
+                if row.name == "Record Window End":
+                    end = int(nanoseconds_of_texts([bytes(row.ts)])[0])
+                    self.record_end_ns = None if end == INVALID_NS else end
+            elif isinstance(row, Other):
                 self.phases[row.phase] += 1
 
     def _name(self, row: Meta) -> None:
@@ -235,8 +250,8 @@ def _indices_or_none(table: Table, keys: list[Any]) -> Array:
 def _integers(values: list[Any]) -> NDArray[np.int64]:
     """The values as integers; -1 for whatever is none."""
     try:
-        return np.fromiter(values, dtype=np.int64, count=len(values))
-    except (TypeError, ValueError, OverflowError):
+        return np.frombuffer(bytearray(pack(f"{len(values)}q", *values)), dtype=np.int64)
+    except PackError:
         return np.array([_integer(value) for value in values], dtype=np.int64)
 
 
@@ -256,9 +271,8 @@ def _number_in(value: Any) -> int:
     return _integer(value)
 
 
-def _shape_key(args: Args) -> tuple[bytes, ...] | None:
-    key = bytes(args.dims), bytes(args.types), bytes(args.strides), bytes(args.concrete)
-    return key if any(key) else None
+def _shape_key(args: Args) -> tuple[bytes, ...]:
+    return bytes(args.dims), bytes(args.types), bytes(args.strides), bytes(args.concrete)
 
 
 def _launch_key(args: Args) -> tuple[Any, ...] | None:

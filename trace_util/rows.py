@@ -18,16 +18,12 @@ Scalar = int | float | str | None
 
 
 class BriefArgs(Struct, gc=False, frozen=True):
-    """The arguments that a summary needs; -1 or ``None`` where the event has none."""
+    """The arguments that a summary needs; -1 where the event has none."""
 
     device: Any = -1
     stream: Any = -1
     correlation: Any = -1
     size_bytes: Any = field(default=-1, name="bytes")
-    # msprof (Ascend) writes device tasks and CANN calls without a category; these tell them.
-    connection: Any = field(default=-1, name="connection_id")
-    task_type: Any = field(default=None, name="Task Type")
-    level: Any = None
 
 
 class Args(Struct, gc=False, frozen=True):
@@ -48,6 +44,15 @@ class Args(Struct, gc=False, frozen=True):
     grid: Raw = ABSENT
     block: Raw = ABSENT
     occupancy: Scalar = field(default=None, name="est. achieved occupancy %")
+
+
+class ExactArgs(Args, gc=False, frozen=True):
+    """``Args`` for files whose times must be read from their texts.
+
+    Those of msprof (Ascend) are among them, whose device tasks and CANN calls have no category and
+    are told by these arguments.
+    """
+
     connection: Any = field(default=-1, name="connection_id")
     task_type: Any = field(default=None, name="Task Type")
     level: Any = None
@@ -114,18 +119,17 @@ _LOOSE = msgspec.json.Decoder(_Loose)
 
 
 class Decoders:
-    """The decoders for one set of arguments (``Args`` or ``BriefArgs``)."""
+    """The decoders for all columns, or for those of a summary."""
 
-    def __init__(self, args: type[Struct]) -> None:
-        self.args = args
-        self.quick_row = _complete(args, Any, None)
-        self.exact_row = _complete(args, Raw, ABSENT)
+    def __init__(self, brief: bool) -> None:
+        self.quick_row = _complete(BriefArgs if brief else Args, Any, None)
+        self.exact_row = _complete(ExactArgs, Raw, ABSENT)
         others = tuple(PHASE_OF)
         self.quick = msgspec.json.Decoder(list[_union(self.quick_row, others)])  # type: ignore[misc]
         exact = _union(self.exact_row, others)
         self.exact = msgspec.json.Decoder(list[exact])  # type: ignore[valid-type]
         self._one = msgspec.json.Decoder(exact)
-        self._args = msgspec.json.Decoder(args)
+        self._args = msgspec.json.Decoder(ExactArgs)
 
     def lenient(self, text: bytes, repairs: Counter[str], skipped: Counter[str]) -> list[Any]:
         """The rows of a JSON list, one by one; what is no event is counted in ``skipped``.
@@ -163,7 +167,7 @@ class Decoders:
         try:
             return self._args.decode(text)
         except msgspec.DecodeError:
-            return self.args()
+            return ExactArgs()
 
 
 def _union(first: type, others: tuple[type, ...]) -> Any:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from struct import error as PackError
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -41,17 +43,19 @@ def nanoseconds_of_numbers(values: Sequence[Any]) -> NDArray[np.int64] | None:
     ``None`` too where a value is no number.
     """
     try:
-        array = np.array(values)
-    except ValueError:  # lists among the numbers
+        whole = np.frombuffer(pack(f"{len(values)}q", *values), dtype=np.int64)
+    except PackError:
+        return _of_doubles(values)
+    if len(whole) and max(-int(whole.min()), int(whole.max())) > LIMIT_NS // 1000:
         return None
-    if array.ndim != 1 or not len(array):
-        return None if len(array) else np.empty(0, dtype=np.int64)
-    if array.dtype == np.int64:
-        if max(-int(array.min()), int(array.max())) > LIMIT_NS // 1000:
-            return None
-        thousand: NDArray[np.int64] = array * 1000
-        return thousand
-    if array.dtype != np.float64:
+    nanoseconds: NDArray[np.int64] = whole * 1000
+    return nanoseconds
+
+
+def _of_doubles(values: Sequence[Any]) -> NDArray[np.int64] | None:
+    try:
+        array = np.frombuffer(pack(f"{len(values)}d", *values), dtype=np.float64)
+    except (PackError, OverflowError):
         return None
     largest = max(-float(array.min()), float(array.max()))
     if not largest < _DOUBLE_HOLDS_THOUSANDTHS:

@@ -1,0 +1,38 @@
+"""Records a lesson: flags, device, step time, trace, table and health check.
+
+The lessons keep their torch code and their ``torch.profiler`` block on the page and leave the
+plumbing to this package, the only one in ``trace_util`` that imports torch.
+"""
+
+from __future__ import annotations
+
+from .device import require_compile
+from .flags import COMPILE_MODES, DTYPES, LessonParser, size
+from .kernels import interpretable, needs_kernel
+from .output import predict, say, section
+from .read_back import finish
+from .reference import relative_error
+from .run import Run, begin
+from .save import Saved, save
+from .timing import StepTime, step_time
+
+__all__ = [
+    "COMPILE_MODES",
+    "DTYPES",
+    "LessonParser",
+    "Run",
+    "Saved",
+    "StepTime",
+    "begin",
+    "finish",
+    "interpretable",
+    "needs_kernel",
+    "predict",
+    "relative_error",
+    "require_compile",
+    "save",
+    "say",
+    "section",
+    "size",
+    "step_time",
+]

@@ -1,0 +1,51 @@
+"""Turns what goes wrong in a lesson into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+
+import torch
+
+from ..cli import DEBUG_VARIABLE
+from ..events import TraceError
+
+# How torch words a failed allocation (c10/core/impl/alloc_cpu.cpp, ATen's storage size check).
+NO_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "size calculation overflowed")
+
+
+def one_line(error: BaseException, sizes: Sequence[str]) -> str | None:
+    """What to tell the reader, in one line; ``None`` for a bug, which keeps its traceback.
+
+    ``sizes`` are the flags to reduce when memory runs out.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    text = " ".join(str(error).split())
+    out_of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in text for words in NO_MEMORY_TEXTS)
+    )
+    if out_of_memory:
+        return f"out of memory; reduce {' or '.join(sizes)}"
+    if isinstance(error, TraceError | OSError):
+        return text
+    module = type(error).__module__
+    if module.startswith(("torch._dynamo", "torch._inductor")):
+        return f"torch.compile failed ({text[:160]}); leave out --compile"
+    return None
+
+
+def speak_plainly(sizes: Sequence[str]) -> None:
+    """From here on an uncaught error of this process is one line on stderr and exit code 1."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        message = one_line(error, sizes)
+        if message is None or os.environ.get(DEBUG_VARIABLE):
+            sys.__excepthook__(kind, error, trace)
+            return
+        print(f"error: {message}", file=sys.stderr, flush=True)
+        raise SystemExit(1)
+
+    sys.excepthook = hook

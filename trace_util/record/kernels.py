@@ -1,0 +1,80 @@
+"""What the lesson on hand-written kernels needs before and around them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from ..events import TraceError
+from .flags import LessonParser
+from .output import say
+
+# Liger fuses the tanh GELU and SiLU and no other activation (liger_kernel/ops/geglu.py, swiglu.py).
+LIGER_ACTIVATIONS = ("gelu_tanh", "silu")
+INSTALL = {
+    "triton": "Triton is not installed (it comes with torch's CUDA builds for Linux)",
+    "fused": "Triton is not installed (it comes with torch's CUDA builds for Linux)",
+    "liger": "the package liger-kernel is not installed (pip install liger-kernel)",
+    "hub": "the package kernels is not installed (pip install kernels)",
+}
+SEE_RECORDED = "or look at the recorded trace in traces/recorded/nvidia-h200/03_kernels_mlp/"
+
+# Triton's interpreter takes about a millisecond for each block of a kernel, so the lesson's own
+# sizes would take minutes. These take seconds and still fill more than one block.
+INTERPRETED_SIZES = {"batch": 2, "seq": 16, "dim": 64, "hidden": 256}
+
+
+def interpretable(parser: LessonParser, flags: argparse.Namespace) -> argparse.Namespace:
+    """The flags, with small sizes where a Triton kernel of ours will run in the interpreter.
+
+    Sizes that were given are kept.
+    """
+    on_gpu = flags.device != "cpu" and torch.cuda.is_available()
+    if on_gpu or flags.device == "cuda" or flags.kernel not in ("triton", "fused"):
+        return flags
+    given = {n: getattr(flags, n) for n in INTERPRETED_SIZES}
+    if any(given[n] != parser.get_default(n) for n in given):
+        say("note: no GPU, so the Triton kernel runs in Triton's interpreter; times mean nothing")
+        return flags
+    shown = " ".join(f"--{n} {value}" for n, value in INTERPRETED_SIZES.items())
+    say(f"note: no GPU, so the Triton kernel runs in Triton's interpreter, at {shown}")
+    return argparse.Namespace(**{**vars(flags), **INTERPRETED_SIZES})
+
+
+@contextmanager
+def needs_kernel(kernel: str, activation: str) -> Iterator[None]:
+    """Turns whatever keeps ``kernel`` from being had within the block into one sentence.
+
+    Raises:
+        TraceError: naming the flag to use instead.
+    """
+    other = "--kernel liger" if kernel in ("triton", "fused") else "--kernel triton"
+    if kernel in ("liger", "hub"):
+        if activation not in LIGER_ACTIVATIONS:
+            raise TraceError(
+                f"--kernel {kernel}: Liger has no {activation}, only "
+                f"{' and '.join(LIGER_ACTIVATIONS)}; use --kernel triton"
+            )
+        if not torch.cuda.is_available():
+            raise TraceError(
+                f"--kernel {kernel}: needs a GPU; use --kernel triton, which runs in Triton's "
+                f"interpreter, {SEE_RECORDED}"
+            )
+    try:
+        yield
+    except ImportError as error:
+        raise TraceError(
+            f"--kernel {kernel}: {INSTALL[kernel]}; use {other}, {SEE_RECORDED}"
+        ) from error
+    except (TraceError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if kernel != "hub":
+            raise
+        # Network, cache, offline mode, no build for this torch: the library and the Hub client
+        # below it raise many kinds, and none of them is a bug of the lesson.
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise TraceError(f"--kernel hub: {why}; use --kernel triton, {SEE_RECORDED}") from error

@@ -1,0 +1,171 @@
+"""One run of a lesson: what is recorded, where, and under which name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+import warnings
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from .. import __version__
+from ..events import TraceError
+from .device import (
+    choose_device,
+    driver_version,
+    gpu_facts,
+    profiler_activities,
+    require_compile,
+    require_dtype,
+)
+from .errors import speak_plainly
+from .flags import LessonParser
+from .output import say
+
+# Where it is said who is asking, not what was run; these stay out of the trace.
+PRIVATE_FLAGS = ("trace_dir", "bucket", "namespace", "private", "yes", "redact")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a lesson, before it is recorded."""
+
+    lesson: str
+    variant: str
+    annotation: str
+    tag: str
+    warm: bool
+    flags: argparse.Namespace
+    device: torch.device
+    dtype: torch.dtype
+    activities: list[ProfilerActivity]
+
+    @property
+    def path(self) -> Path:
+        """The trace file to write."""
+        return Path(self.flags.trace_dir) / f"{self.tag}.json"
+
+
+def begin(
+    parser: LessonParser,
+    flags: argparse.Namespace,
+    *,
+    annotation: str,
+    variant: str,
+    tag: str,
+    warm: bool,
+) -> Run:
+    """The run that ``flags`` describe, with the device chosen and the folder known to be writable.
+
+    The name gets ``cpu_`` in front when the CPU is used, and the rank behind under torchrun.
+
+    Raises:
+        TraceError: the device, the dtype, torch.compile or the folder cannot be had.
+    """
+    speak_plainly(parser.sizes())
+    # Kineto writes lines of its own to stderr, errors about absent GPUs among them; what matters of
+    # them the health check says after the run. 6 is above every level it has.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
+    # Said of every schedule that ends a cycle, and of no consequence with one cycle (torch 2.11).
+    warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each cycle")
+    device = choose_device(flags.device)
+    dtype = require_dtype(flags.dtype, device)
+    if variant == "compile":
+        require_compile(device)
+    if getattr(flags, "cuda_graph", False) and device.type == "cpu":
+        raise TraceError("--cuda_graph: needs a GPU; leave it out")
+    rank = os.environ.get("RANK")
+    tag = ("cpu_" if device.type == "cpu" else "") + tag + (f"_rank{rank}" if rank else "")
+    require_writable(Path(flags.trace_dir))
+    lesson = Path(sys.argv[0]).stem
+    if device.type == "cpu":
+        say(f"note: {lesson} runs on the CPU, so nothing that a GPU does can be seen in this trace")
+    torch.manual_seed(flags.seed)
+    return Run(
+        lesson, variant, annotation, tag, warm, flags, device, dtype, profiler_activities(device)
+    )
+
+
+def require_writable(folder: Path) -> None:
+    """Returns when a file can be written in ``folder``, which is made if it is missing.
+
+    Raises:
+        TraceError: it cannot, and why; better now than after the run.
+    """
+    probe = folder / f".probe-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TraceError(f"--trace_dir {folder}: {error.strerror}; choose another folder") from None
+
+
+def command(run: Run) -> str:
+    """The command that repeats the run, without the flags that say where its trace went."""
+    words = iter(sys.argv[1:])
+    kept = []
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        name = {"-b": "bucket", "-n": "namespace"}.get(flag, flag.lstrip("-").replace("-", "_"))
+        if flag.startswith("-") and name in PRIVATE_FLAGS:
+            takes_value = name in ("trace_dir", "bucket", "namespace")
+            if takes_value and not equals:
+                next(words, None)
+            continue
+        kept.append(word)
+    return shlex.join(["python", f"{run.lesson}.py", *kept])
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """What the trace should say of its run; plain JSON values, ``None`` where unknown."""
+    flags = {k: v for k, v in vars(run.flags).items() if k not in PRIVATE_FLAGS}
+    schedule = {"wait": flags["wait"], "warmup": flags["warmup_steps"], "active": flags["active"]}
+    return {
+        "lesson": run.lesson,
+        "variant": run.variant,
+        "tag": run.tag,
+        "command": command(run),
+        "flags": flags,
+        "annotation": run.annotation,
+        "warm": run.warm,
+        "cuda_graph": bool(flags.get("cuda_graph", False)),
+        "device": run.device.type,
+        **gpu_facts(run.device),
+        "versions": versions(run.device),
+        "schedule": {**schedule, "steps": flags["steps"]},
+        "recorded_at": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+    }
+
+
+def versions(device: torch.device) -> dict[str, str | None]:
+    """Versions of what took part; ``None`` for what is not there."""
+    on_gpu = device.type == "cuda"
+    return {
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cuda": torch.version.cuda if on_gpu else None,
+        "driver": driver_version() if on_gpu else None,
+        "triton": triton_version(),
+        "trace_util": __version__,
+    }
+
+
+def triton_version() -> str | None:
+    """Triton's version, ``None`` where it is not installed. Read without importing it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in ("triton", "pytorch-triton", "triton-windows"):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None

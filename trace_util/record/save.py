@@ -1,0 +1,108 @@
+"""Writes what the profiler saw: the trace with its run facts, and the table."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from torch.profiler import profile
+
+from ..events import TraceError
+from .output import say
+from .run import Run, run_facts
+from .timing import StepTime
+
+TABLE_ROWS = 15
+# Kineto's last key is the path that it wrote to, which would give the reader's folders away
+# (libkineto/src/output_json.cpp, ChromeTraceLogger::finalizeTrace).
+TRACE_NAME = re.compile(rb'"traceName": "(?:[^"\\]|\\.)*"')
+END_BYTES = 16_384  # more than either end of the file needs to hold its own keys
+
+
+class Saved(NamedTuple):
+    """The files of one recorded run."""
+
+    run: Run
+    trace: Path
+    table: Path
+
+
+def save(
+    run: Run,
+    prof: profile,
+    *,
+    unprofiled: StepTime,
+    relative_error: float | None,
+) -> Saved:
+    """The trace and the table of ``prof``, written beside each other under the run's name.
+
+    Each file appears whole or not at all; those of an earlier run of the same name are replaced.
+
+    Raises:
+        TraceError: the profiler recorded no step, or the disk would not take the files.
+    """
+    facts = run_facts(run)
+    facts["unprofiled_step_us"] = unprofiled._asdict()
+    facts["relative_error"] = relative_error
+    saved = Saved(run, run.path, run.path.with_suffix(".txt"))
+    replaced = saved.trace.exists()
+    try:
+        with _whole_file(saved.table) as part:
+            part.write_text(_table(prof, run) + "\n")
+        with _whole_file(saved.trace) as part:
+            _export(prof, part, facts, saved.trace.name)
+    except OSError as error:
+        raise TraceError(f"{saved.trace}: not written: {error.strerror or error}") from None
+    if replaced:
+        say(f"note: replaced the earlier {saved.trace}")
+    return saved
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[Path]:
+    """A file to write that becomes ``path`` when the block ends well and is gone otherwise."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _table(prof: profile, run: Run) -> str:
+    key = "self_cuda_time_total" if run.device.type == "cuda" else "self_cpu_time_total"
+    return str(prof.key_averages().table(sort_by=key, row_limit=TABLE_ROWS))
+
+
+def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> None:
+    """The one export, with the run facts put in front of the profiler's own keys.
+
+    They are spliced as bytes: the file may hold names that are not valid UTF-8, and a large one
+    would cost seconds to parse.
+    """
+    own_name = b'"traceName": ' + json.dumps(name).encode()
+    plain = part.with_suffix(".kineto")
+    try:
+        prof.export_chrome_trace(str(plain))
+        with plain.open("rb") as source, part.open("wb") as target:
+            head = source.read(END_BYTES)
+            before, brace, after = head.partition(b"{")
+            if before.strip() or not brace:
+                raise TraceError(f"{name}: torch wrote no trace; did the steps become active?")
+            target.write(b'{"run_facts": ' + json.dumps(facts).encode() + b"," + after)
+            shutil.copyfileobj(source, target, 1 << 20)
+        with part.open("r+b") as target:
+            target.seek(max(0, os.path.getsize(part) - END_BYTES))
+            start = target.tell()
+            tail = target.read()
+            target.seek(start)
+            target.truncate()
+            target.write(TRACE_NAME.sub(lambda _: own_name, tail))
+    finally:
+        plain.unlink(missing_ok=True)

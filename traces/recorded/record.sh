@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Runs every lesson whose trace the project ships, on the GPU of this machine, and gzips what they
+# wrote. Usage, from the top of the project:   traces/recorded/record.sh nvidia-h200
+set -eu
+folder=${1:?usage: traces/recorded/record.sh FOLDER, named after the GPU}
+target=traces/recorded/$folder
+python=${PYTHON:-python3}
+
+lesson() { # script and its flags
+  local name=$1
+  shift
+  echo "== $name.py $*"
+  "$python" "$name.py" --device cuda --trace_dir "$target/$name" "$@"
+}
+
+lesson 01_matmul --size 64
+lesson 01_matmul --size 64 --compile
+lesson 01_matmul --size 64 --warmup
+lesson 01_matmul --size 64 --warmup --compile
+lesson 01_matmul --size 4096 --warmup
+lesson 01_matmul --size 4096 --warmup --compile
+lesson 02_linear
+lesson 02_linear --compile
+lesson 03_simple_mlp
+lesson 03_simple_mlp --compile
+lesson 03_simple_mlp --batch 1 --seq 1
+lesson 03_simple_mlp --batch 1 --seq 1 --cuda_graph
+lesson 03_kernels_mlp
+lesson 03_kernels_mlp --kernel liger
+lesson 03_kernels_mlp --kernel fused
+
+# -n leaves the time and the name out, so that the same trace gives the same bytes.
+find "$target" -name '*.json' -exec gzip -9nf {} +
