@@ -82,7 +82,7 @@ def test_link_carries_the_view_and_the_commands() -> None:
     assert commands[1]["args"] == [r"^stream 7\b"]
     assert commands[2]["args"] == [r"^python3 421$"]
     assert commands[3]["args"] == ["2000", "the CPU hadn't launched & waited"]
-    assert commands[4]["args"] == ["3000", "the fused kernel: triton_poi_50%"]
+    assert commands[4]["args"] == ["3000", "the fused kernel"]
 
 
 def test_every_argument_is_a_text() -> None:

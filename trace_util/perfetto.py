@@ -63,7 +63,9 @@ def view_parameters(focus: Focus | None) -> dict[str, str]:
         parameters["visStart"] = str(focus.window_start_ns)
         parameters["visEnd"] = str(focus.window_end_ns)
     if commands:
-        parameters["startupCommands"] = json.dumps(commands, separators=(",", ":"))
+        parameters["startupCommands"] = json.dumps(
+            commands, separators=(",", ":"), ensure_ascii=False
+        )
     return parameters
 
 
@@ -77,8 +79,9 @@ def startup_commands(focus: Focus) -> list[Command]:
     """What the UI is to do once the trace is open: draw the notes, pin and expand tracks.
 
     The notes come twice. As slices on a track of their own they show how long the evidence lasts,
-    in every UI since v52. As flags on the axis they need ``AddNoteAtTimestamp``, which v52 does
-    not have yet: it skips the command with a line in the browser's console.
+    in every UI since v52. As flags on the axis (without the details, for the link's sake) they need
+    ``AddNoteAtTimestamp``, which v52 does not have yet: it skips the command with a line in the
+    browser's console.
     """
     commands: list[Command] = []
     if focus.notes:
@@ -93,7 +96,7 @@ def startup_commands(focus: Focus) -> list[Command]:
     for pattern in focus.expanded:
         commands.append({"id": "dev.perfetto.ExpandTracksByRegex", "args": [pattern]})
     for note in focus.notes:
-        args = [str(note.start_ns), note.label]
+        args = [str(note.start_ns), note.text]
         commands.append({"id": "dev.perfetto.AddNoteAtTimestamp", "args": args})
     return commands
 

