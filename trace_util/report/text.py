@@ -1,0 +1,229 @@
+"""Texts that all reports share: numbers with their units, safe names, and aligned tables.
+
+Nothing here is read from the terminal unless :func:`style_of` is asked to, so that a report at a
+fixed width is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TextIO
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+
+
+@dataclass(frozen=True)
+class Style:
+    """How wide a report may be, and whether it may be coloured."""
+
+    width: int = 100
+    colour: bool = False
+
+    def bold(self, text: str) -> str:
+        """``text`` in bold, where colour is allowed."""
+        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+
+    def dim(self, text: str) -> str:
+        """``text`` in grey, where colour is allowed."""
+        return f"\x1b[2m{text}\x1b[0m" if self.colour else text
+
+    def warn(self, text: str) -> str:
+        """``text`` in yellow, where colour is allowed."""
+        return f"\x1b[33m{text}\x1b[0m" if self.colour else text
+
+
+PLAIN = Style()
+
+
+def style_of(stream: TextIO) -> Style:
+    """The style for a stream: 100 wide and plain, but as wide as a terminal and coloured on one.
+
+    ``NO_COLOR`` (https://no-color.org) keeps colours away, ``COLUMNS`` sets the width everywhere.
+    """
+    if not stream.isatty():
+        return Style(width=int(os.environ.get("COLUMNS") or PLAIN.width))
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(width=max(40, shutil.get_terminal_size().columns), colour=colour)
+
+
+class Unit(NamedTuple):
+    """A unit of time and the number of decimals, for numbers that stand below each other."""
+
+    ns: int
+    name: str
+    decimals: int
+
+    def number(self, value_ns: float | None) -> str:
+        """The value in this unit, without its name; "-" for what cannot be known."""
+        return "-" if value_ns is None else f"{value_ns / self.ns:,.{self.decimals}f}"
+
+
+def unit_for(values_ns: Sequence[float | None]) -> Unit:
+    """The unit for a column: that of its largest value, three digits for its smallest above 0."""
+    known = [abs(value) for value in values_ns if value]
+    if not known:
+        return Unit(1_000, "µs", 0)
+    ns, name = next(unit for unit in _UNITS if max(known) >= unit[0] or unit[0] == 1)
+    return Unit(ns, name, _decimals(min(known) / ns, most=3 if ns > 1 else 0))
+
+
+def _decimals(value: float, most: int) -> int:
+    """The decimals that show three digits of a value, at most so many."""
+    for decimals, limit in enumerate((100, 10, 1)):
+        if round(value, decimals) >= limit:
+            return min(decimals, most)
+    return most
+
+
+def duration(ns: float | None) -> str:
+    """A time in its own unit, three digits: ``8.32 µs``, ``436 µs``, ``1.07 s``."""
+    if ns is None:
+        return "not known"
+    unit = unit_for([ns])
+    if ns and round(abs(ns) / unit.ns, unit.decimals) >= 1000 and unit.ns < 10**9:
+        unit = unit_for([1000 * unit.ns])
+    return f"{unit.number(ns)} {unit.name if ns else 'µs'}"
+
+
+def share(part: float | None) -> str:
+    """A share of 1 as a percentage; the caller says of what. Never 0 or 100 unless it is."""
+    if part is None:
+        return "not known"
+    percent = 100 * part
+    if part in (0, 1):
+        return f"{percent:.0f} %"
+    for decimals in (1, 2, 3):
+        text = f"{percent:.{decimals}f}"
+        if float(text) and (float(text) < 100 or percent >= 100):
+            return f"{text} %"
+    return "< 0.001 %" if percent < 1 else "> 99.999 %"
+
+
+def size(size_bytes: float | None) -> str:
+    """A size in decimal units: ``512 B``, ``50.3 MB``."""
+    if size_bytes is None:
+        return "-"
+    value, units = float(size_bytes), ["B", "kB", "MB", "GB", "TB", "PB"]
+    while abs(value) >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:,.{0 if units[0] == 'B' else _decimals(abs(value), 2)}f} {units[0]}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: ``1 kernel``, ``2,700 kernels``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def clean(text: str) -> str:
+    """``text`` on one line, with whatever could steer a terminal shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, width: int) -> str:
+    """``text`` cleaned and cut to ``width`` columns; the start of a name says more than its end."""
+    text = clean(text)
+    if columns_of(text) <= width:
+        return text
+    if width < 8:
+        return _start(text, max(width - 1, 0)) + "…"
+    tail = min(width // 4, 20)
+    end = ""
+    for char in reversed(text):
+        if columns_of(char + end) > tail:
+            break
+        end = char + end
+    return _start(text, width - 1 - columns_of(end)) + "…" + end
+
+
+def _start(text: str, width: int) -> str:
+    used = 0
+    for i, char in enumerate(text):
+        used += columns_of(char)
+        if used > width:
+            return text[:i]
+    return text
+
+
+def columns_of(text: str) -> int:
+    """The columns of a terminal that ``text`` takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; a ``flexible`` one is cut where the table is too wide."""
+
+    title: str
+    right: bool = False
+    flexible: bool = False
+
+
+def name_column(title: str) -> Column:
+    """A column of names: aligned left, cut where needed."""
+    return Column(title, flexible=True)
+
+
+def number_column(title: str) -> Column:
+    """A column of numbers: aligned right, never cut."""
+    return Column(title, right=True)
+
+
+def table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    style: Style = PLAIN,
+    indent: int = 2,
+) -> str:
+    """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end."""
+    cells = [[clean(cell) for cell in row] for row in rows]
+    widths = _widths(columns, cells, style.width - indent)
+    titles = _line([column.title for column in columns], columns, widths)
+    lines = [style.dim(titles), *(_line(row, columns, widths) for row in cells)]
+    return "\n".join(" " * indent + line for line in lines)
+
+
+def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> list[int]:
+    widths = [
+        max(columns_of(text) for text in (column.title, *(row[i] for row in cells)))
+        for i, column in enumerate(columns)
+    ]
+    over = sum(widths) + 2 * (len(widths) - 1) - width
+    while over > 0:
+        # Take from the widest of the flexible columns until all fit, or none has more to give.
+        giving = [i for i, column in enumerate(columns) if column.flexible and widths[i] > 12]
+        if not giving:
+            break
+        widths[max(giving, key=widths.__getitem__)] -= 1
+        over -= 1
+    return widths
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column], widths: list[int]) -> str:
+    texts = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        text = shortened(cell, width)
+        blank = " " * (width - columns_of(text))
+        texts.append(blank + text if column.right else text + blank)
+    return "  ".join(texts).rstrip()
+
+
+def wrapped(text: str, style: Style = PLAIN, indent: int = 0, first: str = "") -> str:
+    """``text`` broken at blanks to the width, later lines indented as far as ``first`` reaches."""
+    margin = " " * (indent + columns_of(first))
+    lines, line = [], " " * indent + first
+    for word in clean(text).split(" "):
+        if line.strip() and columns_of(line) + 1 + columns_of(word) > style.width:
+            lines.append(line.rstrip())
+            line = margin
+        begins = len(line) == len(margin) or (not lines and line == " " * indent + first)
+        line += word if begins else " " + word
+    return "\n".join([*lines, line.rstrip()])
