@@ -102,7 +102,7 @@ def test_aten_functor(name, functor, op, dtype):
 @pytest.mark.parametrize(
     "name",
     ["", " ", "my_kernel", "ampere_h100_gemm_f32", "elementwise_add_kernel", "reduce_kernel_256",
-     "_copy_page_indices_kernel", "gemm", "nvjet", "cutlass", "_Z", "_ZN", "triton_xyz_fused_mul_0"],
+     "_copy_page_indices_kernel", "gemm", "nvjet", "cutlass", "_Z", "_ZN", "triton_xyz_fused_a_0"],
 )  # fmt: skip
 def test_unknown_name_is_not_guessed_at(name):
     found = decode(name)

@@ -1,0 +1,86 @@
+"""A GPU's name -> its peaks: dense FLOP/s by dtype and memory bandwidth, with their source.
+
+``None`` where the GPU is not in the table: a roofline against a guessed peak would be worse than
+none. The table is ``trace_util.device_table``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from trace_util.device_table import ROWS, Row
+from trace_util.events import Header
+
+_BRAND = re.compile(r"^(?:NVIDIA|AMD)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a GPU can do at most, as its vendor states it."""
+
+    name: str
+    sms: int  # streaming multiprocessors, or compute units
+    bytes_per_s: float
+    flops_per_s: dict[str, float]  # dense, by dtype: "fp16", "bf16", "tf32", "fp32", "fp8", …
+    source: str  # URL
+    note: str = ""
+
+    def peak_flops_per_s(self, dtype: str | None) -> float | None:
+        """The dense peak for a dtype as kernel names spell it; ``None`` where there is none."""
+        if dtype is None:
+            return None
+        return self.flops_per_s.get("fp8" if dtype.startswith("fp8") else dtype)
+
+    def balance(self, dtype: str | None) -> float | None:
+        """FLOP per byte above which a kernel is bound by arithmetic and not by memory."""
+        peak = self.peak_flops_per_s(dtype)
+        return None if peak is None else peak / self.bytes_per_s
+
+
+def device(name: str | None, sms: int | None = None) -> Device | None:
+    """The peaks of the GPU of that name, ``None`` when unknown.
+
+    ``sms`` tells variants of one name apart, and refuses a GPU that has other than its data says
+    (a partition of it, for one).
+    """
+    bare = _BRAND.sub("", (name or "").strip())
+    for row in ROWS:
+        if re.fullmatch(row.pattern, bare, re.IGNORECASE) and sms in (None, 0, row.sms):
+            return _device(row)
+    return None
+
+
+def device_of(header: Header) -> Device | None:
+    """The peaks of the GPU that recorded a trace, from its run facts or its device properties.
+
+    Several GPUs of one machine count as one kind only when all have the same name.
+    """
+    properties = [p for p in header.device_properties if p.get("name")]
+    names = {str(p["name"]) for p in properties}
+    if len(names) == 1:
+        sms = properties[0].get("numSms")
+        return device(names.pop(), sms if isinstance(sms, int) else None)
+    if names:
+        return None
+    return device(gpu_name(header))
+
+
+def gpu_name(header: Header) -> str | None:
+    """The name of the GPU as the trace spells it; ``None`` when it does not."""
+    for properties in header.device_properties:
+        if properties.get("name"):
+            return str(properties["name"])
+    gpu = header.run.get("gpu")
+    return str(gpu) if gpu else None
+
+
+def _device(row: Row) -> Device:
+    return Device(
+        name=row.name,
+        sms=row.sms,
+        bytes_per_s=row.gigabytes_per_s * 1e9,
+        flops_per_s={dtype: rate * 1e12 for dtype, rate in row.teraflops.items()},
+        source=row.source,
+        note=row.note,
+    )
