@@ -138,6 +138,7 @@ class Trace:
     repairs: dict[str, int] = field(default_factory=dict)  # what was mended, and how often
     skipped: dict[str, int] = field(default_factory=dict)  # what was left out, and how often
     warnings: tuple[str, ...] = ()
+    record_end_ns: int | None = None  # the instant `Record Window End`, where the file has it
 
     def name_of(self, row: int) -> str:
         """The name of the event at index ``row`` of the columns."""
