@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util.events import Events, Ints
+from trace_util.tally import distinct
 
 Indexes = NDArray[np.int64]
 
@@ -116,7 +117,7 @@ def external_op(events: Events, rows: Indexes, ops: Indexes) -> Indexes:
         return np.full(len(rows), -1, dtype=np.int64)
     on_host = events.device[rows] < 0
     answers = []
-    for process in np.unique(events.process[ops]).tolist():
+    for process in distinct(events.process[ops]).tolist():
         mine = ops[events.process[ops] == process]
         found = _Table(ids[mine], mine)[ids[rows]]
         found[(ids[rows] <= 0) | (on_host & (events.process[rows] != process))] = -1

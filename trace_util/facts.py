@@ -36,10 +36,10 @@ from trace_util.inventory import (
 from trace_util.launches import first_of_each_launch, lost_launches
 from trace_util.links import Links, link
 from trace_util.occupation import DeviceFacts, device_facts, rows_by_device
+from trace_util.span import trace_window
 from trace_util.steps import StepFacts, crossing, step_facts
-from trace_util.tally import Spread, spread
+from trace_util.tally import Spread, distinct, middle, spread
 from trace_util.timeline import Indexes, clip, union_ns
-from trace_util.window import trace_window
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Facts:
         """The median duration of the step marks."""
         if not self.steps:
             return None
-        return float(np.median([step.duration_ns for step in self.steps]))
+        return middle([step.duration_ns for step in self.steps])
 
 
 def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
@@ -170,7 +170,7 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
 def _gpu_name(trace: Trace, gpu: Indexes) -> str | None:
     """The name of the first device that did work; of the first one listed where none did."""
     known = {one.get("id"): one.get("name") for one in trace.header.device_properties}
-    used = np.unique(trace.events.device[gpu]).tolist()
+    used = distinct(trace.events.device[gpu]).tolist()
     names = [known[device] for device in used if known.get(device)] or list(known.values())
     return next((str(name) for name in names if name), None)
 

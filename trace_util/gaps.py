@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trace_util.calls import waits
 from trace_util.events import CALL_KINDS, Kind, Trace
 from trace_util.links import Links
+from trace_util.tally import distinct, middle
 from trace_util.timeline import Indexes, Nanoseconds, Union, covered_ns, union
 
 # CUPTI's names for what the profiler itself costs (CUpti_ActivityOverheadKind, CUPTI 12.x). Others
@@ -165,7 +166,7 @@ def _causes(
 def wide_first_step(links: Links) -> int | None:
     """The mark of the first step if it lasts far longer than the steps after it, else ``None``."""
     durations = [step.end_ns - step.start_ns for step in links.steps]
-    if len(durations) < 3 or durations[0] <= WIDE * float(np.median(durations)):
+    if len(durations) < 3 or durations[0] <= WIDE * middle(durations):
         return None
     return links.steps[0].index
 
@@ -194,9 +195,9 @@ def _waiting_rows(trace: Trace, links: Links) -> Iterator[tuple[int, Indexes]]:
     """For each process the calls in which it waits for the device."""
     events = trace.events
     calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & links.is_sound)
-    names = [i for i in np.unique(events.name[calls]).tolist() if waits(trace.names[i])]
+    names = [i for i in distinct(events.name[calls]).tolist() if waits(trace.names[i])]
     rows = calls[np.isin(events.name[calls], names)]
-    for process in np.unique(events.process[rows]).tolist():
+    for process in distinct(events.process[rows]).tolist():
         yield process, rows[events.process[rows] == process]
 
 

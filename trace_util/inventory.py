@@ -13,7 +13,7 @@ from trace_util.calls import Call, waits
 from trace_util.correlation import device_key
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
 from trace_util.links import Links
-from trace_util.tally import Tally, tally
+from trace_util.tally import Tally, distinct, tally
 from trace_util.timeline import Indexes
 
 # "Memcpy HtoD (Pageable -> Device)", "Memcpy PtoP (Device -> Device)": the word says from where to
@@ -147,7 +147,7 @@ def _longest_span(trace: Trace, links: Links) -> int:
     if not len(gpu):
         return 0
     span = int(events.end_ns[gpu].max() - events.start_ns[gpu].min())
-    return span * len(np.unique(device_key(events, gpu)))
+    return span * len(distinct(device_key(events, gpu)))
 
 
 def _commonest_op(trace: Trace, rows: Indexes, ops: Indexes) -> dict[int, str]:
@@ -259,7 +259,7 @@ def copy_facts(trace: Trace, links: Links, kind: Kind) -> tuple[CopyFacts, ...]:
 def sync_facts(trace: Trace, links: Links) -> tuple[NamedFacts, ...]:
     """The calls in which the CPU waits for the device, by name."""
     calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS) & links.is_sound)
-    used = np.unique(trace.events.name[calls]).tolist()
+    used = distinct(trace.events.name[calls]).tolist()
     waiting = [index for index in used if waits(trace.names[index])]
     return _named(trace, calls[np.isin(trace.events.name[calls], waiting)])
 

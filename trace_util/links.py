@@ -17,6 +17,7 @@ from trace_util.correlation import external_op, launch_of
 from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Kind, Trace
 from trace_util.nesting import enclosing, nearest
 from trace_util.outliers import outliers
+from trace_util.tally import distinct
 
 # torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
 STEP_MARK = re.compile(r"^Profiler?Step#(\d+)$")
@@ -207,7 +208,7 @@ def _step_of_each(
         return step
     marks = np.array([mark.index for mark in steps])
     host = _rows(events, sound, *HOST_KINDS)
-    for process in np.unique(events.process[marks]).tolist():
+    for process in distinct(events.process[marks]).tolist():
         mine = host[events.process[host] == process]
         step[mine] = _step_at(steps, events.process[marks] == process, events.start_ns[mine])
     gpu = _rows(events, sound, *GPU_KINDS)

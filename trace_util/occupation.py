@@ -8,6 +8,7 @@ import numpy as np
 
 from trace_util.correlation import device_key
 from trace_util.events import Events, Ints, Kind, Trace
+from trace_util.tally import distinct
 from trace_util.timeline import Indexes, Nanoseconds, at_least, clip, union, union_ns
 
 
@@ -33,7 +34,7 @@ class DeviceFacts(NamedTuple):
 def rows_by_device(events: Events, gpu: Indexes) -> list[Indexes]:
     """The GPU events of each device, as rows, in order of device number."""
     key = device_key(events, gpu)
-    found = [gpu[key == one] for one in np.unique(key).tolist()]
+    found = [gpu[key == one] for one in distinct(key).tolist()]
     return sorted(found, key=lambda rows: (int(events.device[rows[0]]), int(rows[0])))
 
 
@@ -50,7 +51,7 @@ def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
     starts, ends = events.start_ns[rows], events.end_ns[rows]
     inside = clip(starts, ends, *window)
     copy, kernel = kind == Kind.MEMCPY, kind == Kind.KERNEL
-    streams = np.unique(stream)
+    streams = distinct(stream)
     unions = [union(starts[stream == one], ends[stream == one]) for one in streams.tolist()]
     summed = int((ends - starts).sum())
     return DeviceFacts(

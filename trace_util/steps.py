@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trace_util.events import CALL_KINDS, Kind, Trace
 from trace_util.gaps import WIDE
 from trace_util.links import Links, Step
+from trace_util.tally import distinct, middle
 from trace_util.timeline import Indexes, clip, union_ns
 
 
@@ -37,9 +38,9 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
     """The facts of every step, in order; ``lost`` masks the launches that lost their GPU work."""
     order = np.argsort(links.step, kind="stable")
     bounds = np.searchsorted(links.step[order], np.arange(len(links.steps) + 1))
-    middle = float(np.median([s.end_ns - s.start_ns for s in links.steps])) if links.steps else 0.0
+    median = middle([step.end_ns - step.start_ns for step in links.steps]) if links.steps else 0.0
     return tuple(
-        _one(trace, links, lost, step, np.sort(order[bounds[i] : bounds[i + 1]]), middle)
+        _one(trace, links, lost, step, np.sort(order[bounds[i] : bounds[i + 1]]), median)
         for i, step in enumerate(links.steps)
     )
 
@@ -50,7 +51,7 @@ def _one(
     lost: NDArray[np.bool_],
     step: Step,
     rows: Indexes,
-    middle_ns: float,
+    median_ns: float,
 ) -> StepFacts:
     events = trace.events
     kind = events.kind[rows]
@@ -71,7 +72,7 @@ def _one(
         cpu_ns=union_ns(*clip(starts[host], ends[host], step.start_ns, step.end_ns)),
         lost_kernels=int(lost[rows].sum()),
         last_gpu_end_ns=int(ends[gpu].max()) if gpu.any() else None,
-        wide=len(links.steps) >= 3 and duration > WIDE * middle_ns,
+        wide=len(links.steps) >= 3 and duration > WIDE * median_ns,
         index=step.index,
     )
 
@@ -86,7 +87,7 @@ def crossing(trace: Trace, links: Links) -> Indexes:
     rows = np.flatnonzero(events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION) & links.is_sound)
     rows = rows[~np.isin(rows, marks)]
     found = [rows[:0]]
-    for process in np.unique(events.process[marks]).tolist():
+    for process in distinct(events.process[marks]).tolist():
         mine = rows[events.process[rows] == process]
         steps = marks[events.process[marks] == process]
         starts, ends = events.start_ns[steps], events.end_ns[steps]

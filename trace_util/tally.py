@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,3 +72,17 @@ def spread(duration_ns: NDArray[np.int64]) -> Spread | None:
     if not len(duration_ns):
         return None
     return Spread(*tally(np.zeros(len(duration_ns), dtype=np.int64), duration_ns).numbers(0))
+
+
+def distinct(values: Ints) -> NDArray[np.int64]:
+    """The distinct values, in rising order; like :func:`middle` spares the import of `numpy.ma`."""
+    ordered = np.sort(values).astype(np.int64)
+    kept = np.ones(len(ordered), dtype=bool)
+    kept[1:] = ordered[1:] != ordered[:-1]
+    return ordered[kept]
+
+
+def middle(values: Sequence[int]) -> float:
+    """The median; NumPy's own would import `numpy.ma`, which takes longer than small traces do."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

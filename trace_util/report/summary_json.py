@@ -1,0 +1,104 @@
+"""The summary of a trace as JSON: the same facts, exact, in microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from trace_util.events import Kind, Trace
+from trace_util.facts import Facts
+from trace_util.report.oddities import oddities
+from trace_util.report.summary import categories
+from trace_util.report.versions import versions
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def encoded(value: Any) -> str:
+    """Summaries as indented JSON; decimals are written out, so that no nanosecond is lost."""
+    return msgspec.json.format(_ENCODER.encode(value), indent=2).decode() + "\n"
+
+
+def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
+    """The summary of one trace; ``null`` is what the trace cannot say."""
+    run = trace.header.run
+    return {
+        "file": trace.path,
+        "size_bytes": trace.size_bytes,
+        "gpu": facts.gpu,
+        "gpu_activity": facts.gpu_activity,
+        "versions": versions(trace),
+        "command": run.get("command"),
+        "events_total": sum(trace.phases.values()),
+        "complete_events": trace.phases.get("X", 0),
+        "phases": trace.phases,
+        "categories": categories(trace),
+        "cpu_ops": int(trace.events.is_kind(Kind.CPU_OP).sum()),
+        "window_start_us": us(facts.window_start_ns),
+        "window_us": us(facts.window_ns),
+        "gpu_busy_us": us(facts.gpu_busy_ns),
+        "gpu_busy_in_window_us": us(facts.window_busy_ns),
+        "gpu_busy_share": facts.busy_share,
+        "devices": [_device(facts, device) for device in facts.devices],
+        "steps": [_in_us(step, leave_out=("index",)) for step in facts.steps],
+        "kernels": {
+            "count": facts.kernel_count,
+            "distinct_names": len(facts.kernels),
+            "total_us": us(facts.kernel_total_ns),
+            "by_name": _all(facts.kernels),
+        },
+        "launches": facts.launch_count,
+        "launch_calls": _all(facts.launches),
+        "lost_launches": facts.lost_launches,
+        "graph_launches": facts.graph_launches,
+        "graph_kernels": facts.graph_kernels,
+        "unlinked_gpu_events": facts.unlinked_gpu_events,
+        "queue_delay": _in_us(facts.queue_delay) if facts.queue_delay else None,
+        "copies": sum(one.count for one in facts.copies),
+        "copies_by_name": _all(facts.copies),
+        "memsets": sum(one.count for one in facts.memsets),
+        "memsets_by_name": _all(facts.memsets),
+        "ops": _all(facts.ops),
+        "annotations": _all(facts.annotations),
+        "synchronisations": _all(facts.syncs),
+        "overheads": _all(facts.overheads),
+        "gaps": [
+            {"cause": cause.name.lower(), "count": count, "total_us": us(total)}
+            for cause, (count, total) in facts.gaps.by_cause().items()
+        ],
+        "unprofiled_step": _in_us(facts.unprofiled_step) if facts.unprofiled_step else None,
+        "hidden_in_perfetto": facts.hidden_in_perfetto,
+        "left_out": facts.left_out,
+        "repairs": trace.repairs,
+        "skipped": trace.skipped,
+        "warnings": oddities(trace, facts),
+    }
+
+
+def us(ns: float | None) -> Decimal | None:
+    """Nanoseconds as microseconds, exactly."""
+    return None if ns is None else Decimal(str(ns)) / 1000
+
+
+def _all(facts: Iterable[Any]) -> list[dict[str, Any]]:
+    return [_in_us(one) for one in facts]
+
+
+def _in_us(fact: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A fact's fields, those that end in ``_ns`` in microseconds."""
+    fields = vars(fact) if hasattr(fact, "__dict__") else fact._asdict()
+    return {
+        f"{name[:-3]}_us" if name.endswith("_ns") else name: us(value)
+        if name.endswith("_ns")
+        else value
+        for name, value in fields.items()
+        if name not in leave_out
+    }
+
+
+def _device(facts: Facts, device: Any) -> dict[str, Any]:
+    share = device.window_busy_ns / facts.window_ns if facts.window_ns else None
+    return {**_in_us(device), "window_busy_share": share}
