@@ -9,8 +9,8 @@ except ImportError as error:  # PyTorch's CUDA builds for Linux bring it; the ot
         "fused_mlp needs Triton, which is not installed: `pip install triton` (Linux only)"
     ) from error
 
-from fused_mlp.gated_gemm import gated_gemm
+from fused_mlp.gated_gemm import gated_linear
 from fused_mlp.geglu import geglu
 from fused_mlp.mlp import FusedMLP, Plan
 
-__all__ = ["FusedMLP", "Plan", "gated_gemm", "geglu"]
+__all__ = ["FusedMLP", "Plan", "gated_linear", "geglu"]

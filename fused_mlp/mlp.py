@@ -1,0 +1,116 @@
+"""`FusedMLP`: the gated MLP of the lessons in two kernels, and the rule that says when."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fused_mlp.activations import checked_activation
+from fused_mlp.gated_gemm import INTERPRETED, gated_linear
+from fused_mlp.geglu import geglu
+from fused_mlp.packing import GROUP, pack, unpack
+
+TORCH = {
+    "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "relu": F.relu,
+}
+
+
+class Plan(NamedTuple):
+    """Which kernels a forward pass runs, and why.
+
+    `fused`: one for gate, up and activation, one for down. `cublas`: one GEMM over the packed
+    weight, one pointwise kernel, one GEMM for down. `torch`: the same with PyTorch's own pointwise
+    kernels, where Triton cannot run.
+    """
+
+    kernels: str
+    reason: str
+
+
+class FusedMLP(nn.Module):
+    """`down(activation(gate(x)) * up(x))`, no biases, from `[..., dim]` to `[..., dim]`.
+
+    Its state dict is that of the plain MLP: `gate.weight` and `up.weight` `[hidden, dim]`,
+    `down.weight` `[dim, hidden]`. Loading packs gate and up into the parameter `gate_up`, once;
+    saving unpacks it.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int,
+        activation: str = "gelu_tanh",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim, self.hidden, self.activation = dim, hidden, checked_activation(activation)
+        gate, up = (
+            nn.Linear(dim, hidden, bias=False, device=device, dtype=dtype).weight for _ in range(2)
+        )
+        self.gate_up = nn.Parameter(pack(gate.detach(), up.detach()))
+        self.down = nn.Linear(hidden, dim, bias=False, device=device, dtype=dtype)
+
+    @classmethod
+    def from_mlp(cls, mlp: nn.Module, activation: str = "gelu_tanh") -> FusedMLP:
+        """A `FusedMLP` with copies of the weights of a module that has `gate`, `up` and `down`."""
+        state = mlp.state_dict()
+        weight = state["gate.weight"]
+        hidden, dim = weight.shape
+        fused = cls(dim, hidden, activation, device=weight.device, dtype=weight.dtype)
+        fused.load_state_dict(state)
+        return fused.train(mlp.training)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, hidden={self.hidden}, activation={self.activation}"
+
+    def _load_from_state_dict(self, state: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        gate, up = (state.get(f"{prefix}{name}.weight") for name in ("gate", "up"))
+        if gate is not None and up is not None:
+            del state[f"{prefix}gate.weight"], state[f"{prefix}up.weight"]
+            state[f"{prefix}gate_up"] = pack(gate, up)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+    def _save_to_state_dict(self, state: dict[str, Tensor], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(state, prefix, keep_vars)
+        gate, up = unpack(state.pop(f"{prefix}gate_up"), self.hidden)
+        state[f"{prefix}gate.weight"], state[f"{prefix}up.weight"] = gate, up
+
+    def plan(self, tokens: int) -> Plan:
+        """What `forward` would run for `[tokens, dim]` here and now."""
+        weight = self.gate_up
+        graded = torch.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
+        return _plan(tokens, self.dim, self.hidden, weight.dtype, weight.device, graded)
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = x.numel() // self.dim
+        plan = self.plan(tokens)
+        if plan.kernels == "fused" and not (torch.is_grad_enabled() and x.requires_grad):
+            return self.down(gated_linear(x, self.gate_up, self.hidden, self.activation))
+        both = F.linear(x, self.gate_up).unflatten(-1, (-1, 2, GROUP))  # [..., groups, 2, GROUP]
+        gate, up = both.unbind(-2)
+        if plan.kernels == "torch":
+            product = TORCH[self.activation](gate) * up
+        else:
+            product = geglu(gate, up, self.activation)  # reads both in place
+        return self.down(product.flatten(-2)[..., : self.hidden])
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(
+    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool
+) -> Plan:
+    if device.type != "cuda" and not INTERPRETED:
+        return Plan("torch", f"Triton has no kernels for a {device.type} device")
+    if graded:
+        return Plan("cublas", "gradients are wanted, and they need gate(x) and up(x) in memory")
+    if dtype not in (torch.bfloat16, torch.float16):
+        return Plan("cublas", f"{dtype}: the fused kernel is for 16-bit types")
+    return Plan("fused", "")
