@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the link; returns 0."""
     import json
 
-    from trace_util.focus import focus_on
+    from trace_util.highlights import focus_on
     from trace_util.perfetto import public_link
     from trace_util.reader import read_trace
 

@@ -73,7 +73,7 @@ def _open(path: Path, args: argparse.Namespace) -> int:
     from trace_util import browser
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
-    from trace_util.focus import focus_on
+    from trace_util.highlights import focus_on
     from trace_util.links import link
     from trace_util.reader import read_trace
     from trace_util.view import hand_over
