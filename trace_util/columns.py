@@ -43,6 +43,9 @@ class Column:
         self._bytes = bytearray()
         self._missing = 0  # leading rows without a value, not yet written out
 
+    def __len__(self) -> int:
+        return self._missing + len(self._bytes) // int(self.dtype.itemsize)
+
     def fill(self, count: int) -> None:
         """Append ``count`` rows without a value (-1)."""
         if not self._bytes:
@@ -78,6 +81,13 @@ class Column:
         if self._bytes:
             self._bytes = bytearray(np.frombuffer(self._bytes, self.dtype).astype(needed).data)
         self.dtype = needed
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Drop the rows where the mask ``[n]`` is false."""
+        if self._missing:
+            self._missing = int(mask.sum())
+        else:
+            self._bytes = bytearray(np.frombuffer(self._bytes, self.dtype)[mask].data)
 
     def array(self) -> Array:
         """The column ``[n]``, sharing memory; a column without any value takes none."""

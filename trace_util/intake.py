@@ -79,10 +79,19 @@ class Intake:
             self._take(self.decoders.exact.decode(text), self.decoders.exact_row)
         except msgspec.ValidationError:
             self._exact = True
-            rows = self.decoders.lenient(text, self.repairs, self.skipped)
+            repairs: Counter[str] = Counter()
+            skipped: Counter[str] = Counter()
+            rows = self.decoders.lenient(text, repairs, skipped)
+            self.repairs += repairs
+            self.skipped += skipped
             self._take(rows, self.decoders.exact_row)
 
-    def _take(self, rows: list[Any], complete: type) -> bool:
+    def skip(self, reason: str) -> None:
+        """Count an event that cannot be read."""
+        self.skipped[reason] += 1
+        self.rows += 1
+
+    def _take(self, rows: list[Any], complete: Any) -> bool:
         """Append rows; False where their times can only be had from texts."""
         kept = [row for row in rows if type(row) is complete]
         texts = complete is self.decoders.exact_row
@@ -203,8 +212,8 @@ class Intake:
         keys = [_shape_key(args[i]) for i in shaped]
         self.columns["shapes"].scatter(count, where, _indices(self.shapes, keys))
         launched = np.flatnonzero(kind == Kind.KERNEL)
-        keys = [_launch_key(args[i]) for i in launched.tolist()]
-        self.columns["launch"].scatter(count, launched, _indices_or_none(self.launches, keys))
+        forms = [_launch_key(args[i]) for i in launched.tolist()]
+        self.columns["launch"].scatter(count, launched, _indices_or_none(self.launches, forms))
 
     def _count_others(self, others: list[Any]) -> None:
         types = Counter(map(type, others))

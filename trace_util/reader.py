@@ -2,60 +2,84 @@
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from trace_util.cautions import cautions
+from trace_util.document import Document
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
 from trace_util.intake import Intake
+from trace_util.impossible import without_impossible_times
+from trace_util.refusal import refusal
+from trace_util.sources import Source
 
 
-def read_trace(path: str | Path, *, columns: str = "all") -> Trace:
-    """The trace in a file (first cut: whole file in memory)."""
-    data = Path(path).read_bytes()
-    size = len(data)
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    try:
-        raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
-    except msgspec.DecodeError as error:
-        raise TraceError(f"{path}: not a trace: {error}") from error
+def read_trace(path: str | os.PathLike[str], *, columns: str = "all") -> Trace:
+    """The trace in a file, or in standard input for ``-``.
+
+    ``columns="summary"`` leaves out what a summary does not need: Python frames, shapes, launch
+    shapes and external ids.
+
+    Raises:
+        TraceError: the file holds no trace; the message says what it seems to be.
+    """
+    source = Source(path)
     intake = Intake(columns)
-    header: dict[str, Any] = {}
-    if isinstance(raw, list):
-        intake.add(data)
-    else:
-        if "traceEvents" not in raw:
-            raise TraceError(f"{path}: no traceEvents")
-        intake.add(bytes(raw.pop("traceEvents")))
-        header = {key: msgspec.json.decode(value) for key, value in raw.items()}
-    return trace_of(str(path), size, header, intake)
+    document = Document(source.blocks(), intake)
+    with _paused_garbage_collection():
+        document.read()
+    intake.repairs += source.notes
+    if not len(intake.columns["start_ns"]):
+        raise TraceError(refusal(source, document))
+    without_impossible_times(intake)
+    return _trace(source, document)
 
 
-def trace_of(path: str, size_bytes: int, header: dict[str, Any], intake: Intake) -> Trace:
-    """The finished trace."""
+@contextmanager
+def _paused_garbage_collection() -> Iterator[None]:
+    """Without the collector, which would look through millions of rows that hold no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _trace(source: Source, document: Document) -> Trace:
+    intake = document.intake
     return Trace(
-        path=path,
-        size_bytes=size_bytes,
-        header=header_of(header),
+        path=source.path,
+        size_bytes=source.size_bytes or source.bytes_read,
+        header=header_of(document.header, intake.record_end_ns),
         events=Events(**{name: column.array() for name, column in intake.columns.items()}),
         names=tuple(intake.names),
         categories=tuple(intake.categories),
-        processes=tuple(intake.processes),
-        threads=tuple(intake.threads),
+        processes=tuple(map(_key, intake.processes)),
+        threads=tuple(map(_key, intake.threads)),
         shapes=tuple(map(_shapes, intake.shapes)),
         launches=tuple(map(_launch, intake.launches)),
-        phases=dict(intake.phases),
+        phases=dict(intake.phases.most_common()),
         process_names=intake.process_names,
         thread_names=intake.thread_names,
         repairs=dict(+intake.repairs),
         skipped=dict(+intake.skipped),
+        warnings=cautions(source, document),
     )
 
 
-def header_of(keys: dict[str, Any]) -> Header:
+def _key(value: Any) -> str | int:
+    """A process or a thread as the trace names it: a number or a text."""
+    return value if isinstance(value, (int, str)) else "" if value is None else str(value)
+
+
+def header_of(keys: dict[str, Any], record_end_ns: int | None) -> Header:
     """The header of a trace, from its top-level keys."""
     keys = dict(keys)
     devices = keys.pop("deviceProperties", None)
@@ -69,6 +93,7 @@ def header_of(keys: dict[str, Any]) -> Header:
         base_time_ns=base if isinstance(base, int) else None,
         run=run if isinstance(run, dict) else {},
         distributed=distributed if isinstance(distributed, dict) else {},
+        record_end_ns=record_end_ns,
         other=keys,
     )
 

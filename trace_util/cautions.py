@@ -1,0 +1,71 @@
+"""What a reader of a trace should be told before its numbers are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from trace_util import document as doc
+from trace_util import event_list, impossible, repair, sources
+from trace_util.document import Document
+from trace_util.intake import Intake
+from trace_util.sources import Source
+
+# From this much JSON on, the page of the Perfetto UI (about 2 GB of memory) is slow or fails.
+LARGE_BYTES: Final = 500_000_000
+
+# Repairs of the bytes themselves: a strict JSON reader, and Perfetto, stumbles over each.
+_REFUSED: Final = (
+    repair.ESCAPES,
+    repair.CONTROLS,
+    repair.ENCODING,
+    repair.NUMBERS,
+    repair.QUOTES,
+    repair.VALUES,
+    repair.COMMAS,
+    doc.CUT_OFF,
+    doc.JUNK,
+    sources.CUT_OFF,
+    sources.DAMAGED,
+)
+_BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
+_IMPOSSIBLE: Final = (
+    impossible.NO_TIME,
+    impossible.NEGATIVE,
+    impossible.TOO_LONG,
+    impossible.TOO_FAR,
+    impossible.AT_ZERO,
+)
+
+
+def cautions(source: Source, document: Document) -> tuple[str, ...]:
+    """The warnings of a trace that could be read, the gravest first."""
+    return tuple(_cautions(source, document, document.intake))
+
+
+def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[str]:
+    repaired = _listed(intake.repairs, _REFUSED)
+    broken = _listed(intake.skipped, _BROKEN)
+    if repaired or broken:
+        what = "; ".join(filter(None, (repaired, broken)))
+        yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
+    if intake.skipped[event_list.BROKEN] or intake.skipped[doc.AFTER_END] or document.lists > 1:
+        yield (
+            "the text breaks off and goes on in the middle of the file: it looks like two writers "
+            "(two ranks, two runs) on one path; give each its own file"
+        )
+    if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
+        yield "the end of the file is missing: events and totals are those of what is there"
+    impossible = _listed(intake.skipped, _IMPOSSIBLE)
+    if impossible:
+        yield f"left out, for their times cannot be true: {impossible}"
+    if document.window.text_bytes > LARGE_BYTES:
+        size = document.window.text_bytes / 1e9
+        yield (
+            f"{size:.1f} GB of JSON is much for the Perfetto UI: `trace_processor server http "
+            f"{source.path}` loads it outside the browser; gzip it before sharing"
+        )
+
+
+def _listed(counts: dict[str, int], reasons: tuple[str, ...]) -> str:
+    return ", ".join(f"{reason}: {counts[reason]}" for reason in reasons if counts.get(reason))

@@ -1,0 +1,162 @@
+"""Walks the text of a trace file: top-level keys, the list of events, and more keys behind it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from trace_util.event_list import EventList
+from trace_util.events import TraceError
+from trace_util.intake import Intake
+from trace_util.repair import mended_characters, mended_event
+from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
+
+EVENTS_KEY: Final = "traceEvents"
+CUT_OFF: Final = "end of the file missing"
+AFTER_END: Final = "bytes after the end of the trace"
+HEADER: Final = "unreadable header values"
+JUNK: Final = "unreadable header text"
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}"]', re.DOTALL)
+_SCALAR = re.compile(rb"[^\s,\]}]+(?=[\s,\]}])")
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+
+
+class Document:
+    """One trace file being read into an intake; ``header`` holds its other top-level keys."""
+
+    def __init__(self, blocks: Iterator[bytes], intake: Intake) -> None:
+        self.window = Window(blocks)
+        self.intake = intake
+        self.header: dict[str, Any] = {}
+        self.lists = 0  # lists of events found
+        self.top = b""  # the byte that the text opens with
+        self.start = b""  # how the text starts, to tell what it is where it is no trace
+
+    def read(self) -> None:
+        """Read all of it."""
+        window = self.window
+        self.top = window.peek()
+        self.start = window.data[:4096]
+        if self.top == b"[":
+            window.at += 1
+            self._events()
+        elif self.top == b"{":
+            window.at += 1
+            self._object()
+        elif self._find_events():
+            self._events()
+            self._object()
+        self._rest()
+
+    def _object(self) -> None:
+        """The keys of the top-level object, up to its end."""
+        window = self.window
+        while first := window.peek():
+            if first == b"}":
+                window.at += 1
+                return
+            key = self._value() if first == b'"' else None
+            if not isinstance(key, str) or window.peek() != b":":
+                if not self._find_events():
+                    break
+                self._events()
+                continue
+            window.at += 1
+            if window.peek() == b"[" and key == EVENTS_KEY:
+                window.at += 1
+                self._events()
+            elif window.peek() != b"}":
+                self._header_value(key)
+        self.intake.repairs[CUT_OFF] = 1
+
+    def _header_value(self, key: str) -> None:
+        value = self._value()
+        if value is not _UNREADABLE:
+            if key in self.header:
+                self.intake.repairs["duplicate header keys"] += 1
+            self.header[key] = value
+
+    def _value(self) -> Any:
+        """The JSON value that starts here, read past; ``_UNREADABLE`` if it cannot be decoded."""
+        window = self.window
+        while (end := _value_end(window.data, window.at)) is None:
+            size = len(window.data) - window.at
+            if size > LARGEST_BYTES:
+                raise TraceError(f"one value of the header is over {size >> 20} MiB; no trace")
+            if not window.grow(max(size, CHUNK_BYTES)):
+                window.at = len(window.data)
+                return _UNREADABLE
+        text = window.data[window.at : end]
+        window.at = max(end, window.at + 1)
+        return self._decoded(text)
+
+    def _decoded(self, text: bytes) -> Any:
+        for mend in (None, mended_characters, mended_event):
+            repairs: Counter[str] = Counter()
+            if mend is not None:
+                text = mend(text, repairs)
+            try:
+                value = msgspec.json.decode(text)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            finally:
+                self.intake.repairs += repairs
+            return value
+        self.intake.skipped[HEADER] += 1
+        return _UNREADABLE
+
+    def _find_events(self) -> bool:
+        """Skip to the inside of the next list of events, over text that makes no sense."""
+        window = self.window
+        self.intake.repairs[JUNK] += 1
+        while True:
+            match = _EVENTS.search(window.data, window.at)
+            if match:
+                window.at = match.end()
+                return True
+            window.at = max(window.at, len(window.data) - 64)
+            if not window.grow(CHUNK_BYTES):
+                window.at = len(window.data)
+                return False
+
+    def _events(self) -> None:
+        self.lists += 1
+        if not EventList(self.window, self.intake).read():
+            self.intake.repairs[CUT_OFF] = 1
+
+    def _rest(self) -> None:
+        """Count what follows the end of the trace: nothing, usually."""
+        if self.window.peek():
+            self.intake.skipped[AFTER_END] += self.window.discard()
+
+
+_UNREADABLE: Final = object()
+
+
+def _value_end(data: bytes, at: int) -> int | None:
+    """Where the JSON value that starts at ``at`` ends; ``None`` if not within ``data``."""
+    first = data[at : at + 1]
+    if first == b'"':
+        match = _STRING.match(data, at)
+        return match.end() if match else None
+    if first not in (b"{", b"["):
+        match = _SCALAR.match(data, at)
+        return match.end() if match else None
+    depth = 0
+    for match in _TOKEN.finditer(data, at):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+            if not depth:
+                return match.end()
+        elif token == b'"':  # a string that does not end here
+            return None
+    return None

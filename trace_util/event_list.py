@@ -1,0 +1,204 @@
+"""Reads the list of events chunk by chunk.
+
+The text is cut at an event border optimistically, and the decode proves the cut: a chunk that
+starts at a true border and is a JSON list ends at one too. Where a chunk does not decode, it is
+read event by event, mending what can be mended and counting the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from trace_util.intake import Intake
+from trace_util.repair import mended_characters, mended_event
+from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
+
+BROKEN: Final = "broken events"
+LAST_EVENT: Final = "event cut off at the end of the file"
+GIVEN_UP: Final = "bytes given up on, after too many broken events"
+
+_TRIES = 8  # candidates for a cut, for each way of looking for them
+_SALVAGE_BYTES = 1 << 16  # how far to go at a time behind a broken place
+_MOST_BROKEN = 10_000  # broken events in a row after which the rest is given up
+
+_BORDER = re.compile(rb"\}(?=\s*,\s*\{)")
+_BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|\s*\]\s*(?:,\s*\"|\}|$))")
+_SEPARATOR = re.compile(rb"\}\s*,\s*\{")
+_FIRST_KEY = re.compile(rb'\s*"[^"\\]{1,64}"')
+_ERROR_AT = re.compile(r"\(byte (\d+)\)")
+
+
+class _Outcome(NamedTuple):
+    """What came of taking a stretch of text for whole events."""
+
+    kind: str  # "taken", "closed" (the list ends within it), "cut" (it ends too early) or "broken"
+    at: int = -1  # closed: behind the closing bracket; broken: at the first fault, -1 if unknown
+
+
+class EventList:
+    """The list of events, from behind its opening bracket to behind its closing one."""
+
+    def __init__(self, window: Window, intake: Intake) -> None:
+        self.window = window
+        self.intake = intake
+        self._separator = b""  # between two events, as learned from a cut that held
+        self._opening = b""  # the same, up to the first key of the second event
+        self._broken_in_a_row = 0
+
+    def read(self) -> bool:
+        """Take in all events; False where the text ends before the list does."""
+        window = self.window
+        while first := window.peek():
+            if first == b"]":
+                window.at += 1
+                return True
+            self._chunk()
+        return False
+
+    def _chunk(self) -> None:
+        """Take in the events of about one chunk."""
+        window = self.window
+        available = len(window.data) - window.at
+        if available < CHUNK_BYTES:
+            window.grow(CHUNK_BYTES - available)
+        while not window.ended:
+            for end in self._cuts():
+                outcome = self._attempt(window.at, end)
+                if outcome.kind == "taken":
+                    self._learn(end)
+                if self._settled(outcome, end):
+                    return
+            size = len(window.data) - window.at
+            if size > LARGEST_BYTES:
+                return self._salvage(len(window.data))
+            window.grow(size)
+        end = len(window.data)
+        if not self._settled(self._attempt(window.at, end), end):
+            self._salvage(end)
+
+    def _settled(self, outcome: _Outcome, end: int) -> bool:
+        """Act on what came of ``data[at:end]``; False where the cut was wrong."""
+        if outcome.kind == "taken":
+            self.window.at = end
+        elif outcome.kind == "closed":
+            self._attempt(self.window.at, outcome.at - 1)
+            self.window.at = outcome.at - 1
+        elif outcome.kind == "broken":
+            self._salvage(end)
+        else:
+            return False
+        return True
+
+    def _cuts(self) -> Iterator[int]:
+        """Where to cut the window, behind an event: the best guess first."""
+        data, start = self.window.data, self.window.at
+        tried = set()
+        for text in filter(None, (self._opening, self._separator)):
+            end = len(data)
+            for _ in range(_TRIES):
+                end = data.rfind(text, start, end)
+                if end < 0:
+                    break
+                if end not in tried:
+                    tried.add(end)
+                    yield end + 1
+        for near in (max(start, len(data) - _SALVAGE_BYTES), start):
+            for match in list(_BORDER.finditer(data, near))[: -_TRIES - 1 : -1]:
+                if match.start() not in tried:
+                    tried.add(match.start())
+                    yield match.end()
+
+    def _learn(self, end: int) -> None:
+        data = self.window.data
+        separator = _SEPARATOR.match(data, end - 1)
+        if separator:
+            key = _FIRST_KEY.match(data, separator.end())
+            self._separator = separator[0]
+            self._opening = separator[0] + (key[0] if key else b"")
+
+    def _attempt(self, start: int, end: int) -> _Outcome:
+        outcome = self._take(b"".join((b"[", memoryview(self.window.data)[start:end], b"]")))
+        return outcome if outcome.at < 0 else outcome._replace(at=outcome.at + start - 1)
+
+    def _take(self, text: bytes) -> _Outcome:
+        try:
+            self.intake.add(text)
+        except RecursionError:
+            return _Outcome("broken")
+        except msgspec.DecodeError as error:
+            message = str(error)
+            at = _ERROR_AT.search(message)
+            if "truncated" in message:
+                return _Outcome("cut")
+            if at is None:
+                return _Outcome("broken")
+            if "trailing characters" in message:
+                return _Outcome("closed", text.rindex(b"]", 0, int(at[1]) - 1) + 1)
+            return _Outcome("broken", int(at[1]))
+        self._broken_in_a_row = 0
+        return _Outcome("taken")
+
+    def _salvage(self, end: int) -> None:
+        """Take in what can be read of ``data[at:end]``, up to there or to the end of the list."""
+        window = self.window
+        mended = mended_characters(window.data[window.at : end], self.intake.repairs)
+        end = window.replace(end, mended)
+        reach = end
+        while window.skip_filling() < end and window.data[window.at] != ord("]"):
+            start = window.at
+            stop = end if start + reach >= end else self._border(start, start + reach) or end
+            outcome = self._attempt(start, stop)
+            if outcome.kind == "broken" and outcome.at > start:
+                stop = self._border(start, outcome.at)
+                outcome = self._attempt(start, stop) if stop else outcome
+            if outcome.kind == "taken":
+                window.at = stop
+                reach *= 2
+            elif outcome.kind == "closed":
+                self._settled(outcome, stop)
+            else:
+                reach = _SALVAGE_BYTES
+                self._one_event(end)
+
+    def _border(self, start: int, before: int) -> int:
+        """The end of the last event in ``data[start:before]`` behind which another starts; or 0."""
+        data = self.window.data
+        if self._separator:
+            found = data.rfind(self._separator, start, before)
+            if found >= 0:
+                return found + 1
+        return max((match.end() for match in _BORDER.finditer(data, start, before)), default=0)
+
+    def _one_event(self, end: int) -> None:
+        """Take in the event at the window's start as it is, or mended; or drop it."""
+        window = self.window
+        start, data = window.at, window.data
+        ends = [match.end() for match in islice(_BORDER_OR_END.finditer(data, start, end), 4)]
+        ends = ends if len(ends) == 4 else [*ends, end]
+        for stop in ends:
+            if self._attempt(start, stop).kind == "taken":
+                window.at = stop
+                return
+        for stop in ends[:3]:
+            repairs: Counter[str] = Counter()
+            text = mended_event(data[start:stop], repairs)
+            if self._take(b"[" + text + b"]").kind == "taken":
+                self.intake.repairs += repairs
+                window.at = stop
+                return
+        self._drop(ends[0])
+
+    def _drop(self, end: int) -> None:
+        window = self.window
+        at_end = window.ended and end == len(window.data)
+        self.intake.skip(LAST_EVENT if at_end else BROKEN)
+        window.at = end
+        self._broken_in_a_row += 1
+        if self._broken_in_a_row >= _MOST_BROKEN:
+            self.intake.skipped[GIVEN_UP] += window.discard()

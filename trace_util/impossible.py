@@ -1,0 +1,58 @@
+"""Leaves out the events whose times cannot be true.
+
+Profilers have written zeros for unfinished events, ends of INT_MIN (durations of minus or plus
+centuries) and copies dated years ahead. One of them would stretch every span and sum.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.intake import Intake
+
+_DAY_NS: Final = 24 * 3600 * 10**9
+_YEAR_NS: Final = 365 * _DAY_NS
+
+NO_TIME: Final = "events with start and duration 0"
+NEGATIVE: Final = "events with a negative duration"
+TOO_LONG: Final = "events longer than a day"
+TOO_FAR: Final = "events that start more than a year from the others"
+AT_ZERO: Final = "events without a start time (0)"
+
+
+def without_impossible_times(intake: Intake) -> None:
+    """Drop such events from the columns and count them in ``skipped``, by reason."""
+    start = intake.columns["start_ns"].array()
+    duration = intake.columns["duration_ns"].array()
+    reasons = dict(_impossible(start, duration))
+    if not reasons:
+        return
+    left_out = np.zeros(len(start), dtype=bool)
+    for reason, mask in reasons.items():
+        intake.skipped[reason] += int((mask & ~left_out).sum())
+        left_out |= mask
+    for column in intake.columns.values():
+        column.keep(~left_out)
+
+
+def _impossible(
+    start: NDArray[np.int64], duration: NDArray[np.int64]
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    reasons = []
+    first, last = int(start.min()), int(start.max())
+    if first <= 0:
+        reasons.append((NO_TIME, (start == 0) & (duration == 0)))
+    if int(duration.min()) < 0:
+        reasons.append((NEGATIVE, duration < 0))
+    if int(duration.max()) > _DAY_NS:
+        reasons.append((TOO_LONG, duration > _DAY_NS))
+    if last - first > _DAY_NS:
+        timed = start[start != 0]
+        middle = int(np.median(timed)) if len(timed) else 0
+        reasons.append((TOO_FAR, np.abs(start - middle) > _YEAR_NS))
+        if abs(middle) > _DAY_NS:
+            reasons.append((AT_ZERO, start == 0))
+    return [(reason, mask) for reason, mask in reasons if mask.any()]

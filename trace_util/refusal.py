@@ -1,0 +1,105 @@
+"""Says in one sentence why a file is no trace, and what it seems to be instead."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from trace_util.document import EVENTS_KEY, Document
+from trace_util.sources import Source
+
+# How files start that have been given for traces, and what they are.
+STARTS: Final = (
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer; fetch the file itself with `git lfs pull`",
+    ),
+    (b"<!doctype html", "an HTML page, perhaps a login page saved in place of the file"),
+    (b"<html", "an HTML page, perhaps a login page saved in place of the file"),
+    (b"<?xml", "an XML document, not a trace"),
+    (b"PK\x03\x04", "a zip archive; unpack it and name the .json inside"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (`zstd -d`)"),
+    (b"BZh", "compressed with bzip2; decompress it first (`bunzip2`)"),
+    (b"\xfd7zXZ", "compressed with xz; decompress it first (`unxz`)"),
+    (b"SQLite format 3", "an SQLite database, such as Nsight Systems exports; not a trace"),
+    (b"\x89PNG", "a picture, not a trace"),
+    (b"%PDF", "a PDF document, not a trace"),
+    (b"\x80\x04", "a Python pickle, such as a memory snapshot; not a trace"),
+    (b"\x80\x05", "a Python pickle, such as a memory snapshot; not a trace"),
+    (b"\x7fELF", "a program, not a trace"),
+    (b"Traceback (most recent call last)", "the output of a program that failed, not a trace"),
+)
+
+NO_EVENTS: Final = "no events; did the schedule reach its active steps?"
+
+
+def refusal(source: Source, document: Document) -> str:
+    """The sentence for a file in which no complete event was found."""
+    return f"{source.path}: {_reason(source, document)}"
+
+
+def _reason(source: Source, document: Document) -> str:
+    start = document.start.lstrip()
+    if not source.bytes_read:
+        return "an empty file; was the export interrupted?"
+    if not document.window.text_bytes:
+        return "an empty gzip file: an empty trace; was the export interrupted?"
+    for bytes_, what in STARTS:
+        if start[: len(bytes_)].lower() == bytes_.lower():
+            return what
+    if document.top == b"[":
+        return _list_reason(document)
+    if document.top == b"{":
+        return _object_reason(document)
+    if not start.strip(b"\x00"):
+        return "nothing but zero bytes; the disk may have filled up while it was written"
+    if b"\x00" in start:
+        return "a binary file of an unknown kind, not a trace"
+    return f"not JSON, and so no trace (it starts with {_quoted(start)})"
+
+
+def _list_reason(document: Document) -> str:
+    if document.intake.phases or document.intake.skipped:
+        return "a JSON list, but no item of it is a complete event that can be read" + _counts(
+            document
+        )
+    return "an empty JSON list: " + NO_EVENTS
+
+
+def _object_reason(document: Document) -> str:
+    header = document.header
+    if document.lists or EVENTS_KEY in header:
+        if document.intake.skipped or document.intake.repairs:
+            return "no event of it can be read" + _counts(document)
+        if document.intake.phases:
+            return "no complete events, only " + _phases(document)
+        return NO_EVENTS
+    if "nodes" in header and "schema" in header:
+        return "an execution graph (`nodes`), as ExecutionTraceObserver writes it, not a timeline"
+    if "nbformat" in header:
+        return "a Jupyter notebook, not a trace"
+    if "segments" in header or "device_traces" in header:
+        return "a memory snapshot, not a timeline"
+    if "resourceSpans" in header:
+        return "an OpenTelemetry export, not a profiler trace"
+    if not header:
+        return "an empty JSON object: no traceEvents in it"
+    if {"ph", "ts"} <= header.keys():
+        return "one event a line and no list around them; a trace is one JSON object"
+    keys = ", ".join(json.dumps(key[:30]) for key in list(header)[:5])
+    return f"JSON, but no trace: it has no traceEvents (its keys: {keys})"
+
+
+def _counts(document: Document) -> str:
+    skipped = +document.intake.skipped
+    counts = ", ".join(f"{reason}: {count}" for reason, count in skipped.items())
+    return f" ({counts})" if counts else ""
+
+
+def _phases(document: Document) -> str:
+    phases = document.intake.phases.items()
+    return ", ".join(f"{count} of phase {phase[:8]!r}" for phase, count in phases)
+
+
+def _quoted(start: bytes) -> str:
+    return json.dumps(start[:24].decode("utf-8", "replace"))
