@@ -13,8 +13,8 @@ import msgspec
 from trace_util.cautions import cautions
 from trace_util.document import Document
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
-from trace_util.intake import Intake
 from trace_util.impossible import without_impossible_times
+from trace_util.intake import Intake
 from trace_util.refusal import refusal
 from trace_util.sources import Source
 
