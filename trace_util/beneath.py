@@ -73,7 +73,7 @@ def self_ns(trace: Trace, links: Links) -> Nanoseconds:
     Python frames are looked through: they are shown in traces, but are nobody's own work.
     """
     events = trace.events
-    counted = events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION, *CALL_KINDS) & links.is_sound
+    counted = events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION, *CALL_KINDS)
     around = nearest(links.parent, counted)
     inner = np.flatnonzero(counted & (around >= 0))
     inside = np.zeros(len(events), dtype=np.int64)

@@ -1,7 +1,7 @@
 """The events of a trace: what every other module of the package reads.
 
-A trace is a header (what the file says of itself) and one row per complete event (Chrome-trace phase
-``X``), kept as numpy columns. All times are int64 nanoseconds on the file's own clock; add
+A trace is a header (what the file says of itself) and one row per complete event (Chrome-trace
+phase ``X``), kept as numpy columns. All times are int64 nanoseconds on the file's own clock; add
 ``Header.base_time_ns`` for wall-clock time. Texts are interned: a column holds an index into the
 table of the same name in :class:`Trace`.
 """
@@ -139,7 +139,6 @@ class Trace:
     repairs: dict[str, int] = field(default_factory=dict)  # what was mended, and how often
     skipped: dict[str, int] = field(default_factory=dict)  # what was left out, and how often
     warnings: tuple[str, ...] = ()
-    record_end_ns: int | None = None  # the instant `Record Window End`, where the file has it
 
     def name_of(self, row: int) -> str:
         """The name of the event at index ``row`` of the columns."""

@@ -90,7 +90,6 @@ class Facts:
     overheads: tuple[NamedFacts, ...]  # the profiler's and CUDA's own `overhead` rows
     gaps: Gaps
     unprofiled_step: UnprofiledStep | None
-    left_out: dict[str, int]  # events with impossible times, by reason
 
     @property
     def window_ns(self) -> int | None:
@@ -123,7 +122,7 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
     """The facts of a trace; ``links`` spares the linking where it has been done."""
     links = links or link(trace)
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & links.is_sound)
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
     by_device = rows_by_device(events, gpu)
     window = trace_window(trace, links)
     recorded = len(gpu) > 0
@@ -156,14 +155,13 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
         ops=op_facts(trace, links),
         annotations=annotation_facts(trace, links),
         launches=launches,
-        copies=copy_facts(trace, links, Kind.MEMCPY),
-        memsets=copy_facts(trace, links, Kind.MEMSET),
-        syncs=sync_facts(trace, links),
+        copies=copy_facts(trace, Kind.MEMCPY),
+        memsets=copy_facts(trace, Kind.MEMSET),
+        syncs=sync_facts(trace),
         flush_row=closing_flush(trace, links),
-        overheads=overhead_facts(trace, links),
+        overheads=overhead_facts(trace),
         gaps=device_gaps(trace, links, by_device, *(window or (0, 0))),
         unprofiled_step=_unprofiled_step(trace.header.run),
-        left_out={reason: len(rows) for reason, rows in links.left_out.items()},
     )
 
 

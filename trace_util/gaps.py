@@ -137,7 +137,7 @@ def _causes(
         open_to[which] = False
 
     events = trace.events
-    profiler = _intervals(trace, _profiler_rows(trace, links))
+    profiler = _intervals(trace, _profiler_rows(trace))
     row, filled = _most_of(profiler, start, end)
     settle(2 * filled >= end - start, Cause.PROFILER, row)
 
@@ -150,7 +150,7 @@ def _causes(
         settle((before < 0) & (links.step[launch] == 0), Cause.PROFILER, wide)
 
     flush = closing_flush(trace, links)
-    for process, rows in _waiting_rows(trace, links):
+    for process, rows in _waiting_rows(trace):
         mine = (launch < 0) | (events.process[launch] == process)
         waiting = _intervals(trace, rows)
         row, ran_dry = _open_at(waiting, start)
@@ -176,7 +176,7 @@ def closing_flush(trace: Trace, links: Links) -> int | None:
 
     It is the last call of the trace, stands in no op or annotation, and begins after the last step.
     """
-    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS) & links.is_sound)
+    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS))
     if not len(calls):
         return None
     last = int(calls[np.argmax(trace.events.start_ns[calls])])
@@ -185,16 +185,16 @@ def closing_flush(trace: Trace, links: Links) -> int | None:
     return last if late and not inside and _FLUSH.search(trace.name_of(last)) else None
 
 
-def _profiler_rows(trace: Trace, links: Links) -> Indexes:
+def _profiler_rows(trace: Trace) -> Indexes:
     ours = [i for i, name in enumerate(trace.names) if name.startswith(PROFILER_OVERHEADS)]
     named = np.isin(trace.events.name, ours) & trace.events.is_kind(Kind.OVERHEAD)
-    return np.flatnonzero(named & links.is_sound)
+    return np.flatnonzero(named)
 
 
-def _waiting_rows(trace: Trace, links: Links) -> Iterator[tuple[int, Indexes]]:
+def _waiting_rows(trace: Trace) -> Iterator[tuple[int, Indexes]]:
     """For each process the calls in which it waits for the device."""
     events = trace.events
-    calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & links.is_sound)
+    calls = np.flatnonzero(events.is_kind(*CALL_KINDS))
     names = [i for i in distinct(events.name[calls]).tolist() if waits(trace.names[i])]
     rows = calls[np.isin(events.name[calls], names)]
     for process in distinct(events.process[rows]).tolist():

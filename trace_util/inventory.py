@@ -128,10 +128,10 @@ def _sum_by_name(trace: Trace, rows: Indexes, amount: NDArray[np.int64]) -> NDAr
 def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
     """Kernels by name."""
     events = trace.events
-    rows = np.flatnonzero(events.is_kind(Kind.KERNEL) & links.is_sound)
+    rows = np.flatnonzero(events.is_kind(Kind.KERNEL))
     found = _by_name(trace, rows)
     op_of = _commonest_op(trace, rows, links.op[rows])
-    span = _longest_span(trace, links)
+    span = _longest_span(trace)
     facts = []
     for i in found.largest_first():
         key = int(found.key[i])
@@ -140,10 +140,10 @@ def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
     return tuple(facts)
 
 
-def _longest_span(trace: Trace, links: Links) -> int:
+def _longest_span(trace: Trace) -> int:
     """First start to last end of the GPU events, times the devices that share the name's total."""
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & links.is_sound)
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
     if not len(gpu):
         return 0
     span = int(events.end_ns[gpu].max() - events.start_ns[gpu].min())
@@ -200,7 +200,7 @@ def annotation_facts(trace: Trace, links: Links) -> tuple[AnnotationFacts, ...]:
 
 
 def _without_marks(trace: Trace, links: Links, kind: Kind) -> Indexes:
-    wanted = trace.events.is_kind(kind) & links.is_sound
+    wanted = trace.events.is_kind(kind)
     wanted[[step.index for step in links.steps]] = False
     return np.flatnonzero(wanted)
 
@@ -235,9 +235,9 @@ def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[L
     return tuple(facts)
 
 
-def copy_facts(trace: Trace, links: Links, kind: Kind) -> tuple[CopyFacts, ...]:
+def copy_facts(trace: Trace, kind: Kind) -> tuple[CopyFacts, ...]:
     """Copies (``MEMCPY``) or memsets (``MEMSET``) by name."""
-    rows = np.flatnonzero(trace.events.is_kind(kind) & links.is_sound)
+    rows = np.flatnonzero(trace.events.is_kind(kind))
     size = np.asarray(trace.events.size_bytes[rows], dtype=np.int64)
     total = _sum_by_name(trace, rows, np.maximum(size, 0))
     told = _sum_by_name(trace, rows, (size >= 0).astype(np.int64))
@@ -256,14 +256,14 @@ def copy_facts(trace: Trace, links: Links, kind: Kind) -> tuple[CopyFacts, ...]:
     return tuple(facts)
 
 
-def sync_facts(trace: Trace, links: Links) -> tuple[NamedFacts, ...]:
+def sync_facts(trace: Trace) -> tuple[NamedFacts, ...]:
     """The calls in which the CPU waits for the device, by name."""
-    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS) & links.is_sound)
+    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS))
     used = distinct(trace.events.name[calls]).tolist()
     waiting = [index for index in used if waits(trace.names[index])]
     return _named(trace, calls[np.isin(trace.events.name[calls], waiting)])
 
 
-def overhead_facts(trace: Trace, links: Links) -> tuple[NamedFacts, ...]:
+def overhead_facts(trace: Trace) -> tuple[NamedFacts, ...]:
     """The rows of category `overhead`, by name."""
-    return _named(trace, np.flatnonzero(trace.events.is_kind(Kind.OVERHEAD) & links.is_sound))
+    return _named(trace, np.flatnonzero(trace.events.is_kind(Kind.OVERHEAD)))

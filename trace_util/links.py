@@ -16,7 +16,6 @@ from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column
 from trace_util.correlation import external_op, launch_of
 from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Kind, Trace
 from trace_util.nesting import enclosing, nearest
-from trace_util.outliers import outliers
 from trace_util.tally import distinct
 
 # torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
@@ -50,37 +49,34 @@ class Links:
     call: NDArray[np.uint8]  # trace_util.calls.Call of every runtime or driver call
     is_launch: NDArray[np.bool_]  # calls that put work on a stream, a runtime/driver pair once
     launches_kernels: NDArray[np.bool_]  # those of them that launch kernels or replay a graph
-    is_sound: NDArray[np.bool_]  # events whose times can be trusted; only these are linked
-    left_out: dict[str, Indexes]  # the others, by reason
+
+    @property
+    def is_sound(self) -> NDArray[np.bool_]:
+        """All events: the reader leaves out those whose times cannot be true."""
+        return np.ones(len(self.parent), dtype=bool)
 
 
 def link(trace: Trace) -> Links:
     """The links of a trace's events."""
     events = trace.events
-    left_out = outliers(events)
-    sound = np.ones(len(events), dtype=bool)
-    for rows in left_out.values():
-        sound[rows] = False
     is_call = events.is_kind(*CALL_KINDS)
-    parent = _parents(events, sound)
+    parent = _parents(events)
     call = call_column(trace.names, events.name, np.flatnonzero(is_call))
-    launch, is_launch = _launches(events, sound, parent, call, is_call & sound)
-    steps = _steps(trace, sound)
-    is_op = events.is_kind(Kind.CPU_OP) & sound
+    launch, is_launch = _launches(events, parent, call, is_call)
+    steps = _steps(trace)
+    is_op = events.is_kind(Kind.CPU_OP)
     is_op[[step.index for step in steps]] = False
-    op = _ops(events, sound, parent, launch, is_op)
-    step = _step_of_each(events, sound, launch, op, steps, any_call=bool(is_call.any()))
-    kernels = _rows(events, sound, Kind.KERNEL)
+    op = _ops(events, parent, launch, is_op)
+    step = _step_of_each(events, launch, op, steps, any_call=bool(is_call.any()))
+    kernels = _rows(events, Kind.KERNEL)
     launches_kernels = np.isin(call, KERNEL_LAUNCHES)
     launches_kernels[launch[kernels][launch[kernels] >= 0]] = True
     launches_kernels &= is_launch
-    return Links(
-        launch, op, parent, step, steps, call, is_launch, launches_kernels, sound, left_out
-    )
+    return Links(launch, op, parent, step, steps, call, is_launch, launches_kernels)
 
 
-def _parents(events: Events, sound: NDArray[np.bool_]) -> Indexes:
-    rows = _rows(events, sound, *HOST_KINDS)
+def _parents(events: Events) -> Indexes:
+    rows = _rows(events, *HOST_KINDS)
     thread = events.process[rows].astype(np.int64) * (int(events.thread.max(initial=0)) + 2)
     thread += events.thread[rows] + 1
     starts, durations = events.start_ns[rows], events.duration_ns[rows]
@@ -98,7 +94,6 @@ def _resolution_ns(starts: NDArray[np.int64], durations: NDArray[np.int64]) -> i
 
 def _launches(
     events: Events,
-    sound: NDArray[np.bool_],
     parent: Indexes,
     call: NDArray[np.uint8],
     is_call: NDArray[np.bool_],
@@ -107,7 +102,7 @@ def _launches(
 
     A call is a launch by its name or because GPU work names it.
     """
-    launch = launch_of(events, np.flatnonzero(is_call), _rows(events, sound, *GPU_KINDS))
+    launch = launch_of(events, np.flatnonzero(is_call), _rows(events, *GPU_KINDS))
     linked = np.zeros(len(events), dtype=bool)
     linked[launch[launch >= 0]] = True
     is_launch = (np.isin(call, LAUNCHES) & is_call) | linked
@@ -151,16 +146,16 @@ def _second_of_a_pair(
     return second
 
 
-def _rows(events: Events, sound: NDArray[np.bool_], *kinds: Kind) -> Indexes:
-    return np.flatnonzero(events.is_kind(*kinds) & sound)
+def _rows(events: Events, *kinds: Kind) -> Indexes:
+    return np.flatnonzero(events.is_kind(*kinds))
 
 
-def _steps(trace: Trace, sound: NDArray[np.bool_]) -> tuple[Step, ...]:
+def _steps(trace: Trace) -> tuple[Step, ...]:
     events = trace.events
     marks = {i: found for i, name in enumerate(trace.names) if (found := STEP_MARK.match(name))}
     if not marks:
         return ()
-    rows = np.flatnonzero(np.isin(events.name, list(marks)) & events.is_kind(*MARK_KINDS) & sound)
+    rows = np.flatnonzero(np.isin(events.name, list(marks)) & events.is_kind(*MARK_KINDS))
     rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
     return tuple(
         Step(
@@ -176,17 +171,16 @@ def _steps(trace: Trace, sound: NDArray[np.bool_]) -> tuple[Step, ...]:
 
 def _ops(
     events: Events,
-    sound: NDArray[np.bool_],
     parent: Indexes,
     launch: Indexes,
     is_op: NDArray[np.bool_],
 ) -> Indexes:
     """Innermost op by nesting; where nesting tells nothing, the op of the same `External id`."""
     op = nearest(parent, is_op)
-    calls = _rows(events, sound, *CALL_KINDS)
+    calls = _rows(events, *CALL_KINDS)
     calls = calls[op[calls] < 0]
     op[calls] = external_op(events, calls, np.flatnonzero(is_op))
-    gpu = _rows(events, sound, *GPU_KINDS)
+    gpu = _rows(events, *GPU_KINDS)
     linked = gpu[launch[gpu] >= 0]
     op[linked] = op[launch[linked]]
     alone = gpu[launch[gpu] < 0]
@@ -196,7 +190,6 @@ def _ops(
 
 def _step_of_each(
     events: Events,
-    sound: NDArray[np.bool_],
     launch: Indexes,
     op: Indexes,
     steps: tuple[Step, ...],
@@ -207,11 +200,11 @@ def _step_of_each(
     if not steps:
         return step
     marks = np.array([mark.index for mark in steps])
-    host = _rows(events, sound, *HOST_KINDS)
+    host = _rows(events, *HOST_KINDS)
     for process in distinct(events.process[marks]).tolist():
         mine = host[events.process[host] == process]
         step[mine] = _step_at(steps, events.process[marks] == process, events.start_ns[mine])
-    gpu = _rows(events, sound, *GPU_KINDS)
+    gpu = _rows(events, *GPU_KINDS)
     origin = np.where(launch[gpu] >= 0, launch[gpu], op[gpu])
     step[gpu] = np.where(origin >= 0, step[origin], -1)
     if not any_call:

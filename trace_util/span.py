@@ -10,19 +10,19 @@ from trace_util.timeline import Indexes
 
 
 def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
-    """Start and end in ns; ``None`` for a trace without any sound event.
+    """Start and end in ns; ``None`` for a trace with nothing but the profiler's own books.
 
     From the first step's start to the last step's end, without steps the span of the CPU ops (of
     the calls, of anything, where there are none), and on to the end of the last GPU event that was
     launched from within.
     """
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & links.is_sound)
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
     if links.steps:
         low = links.steps[0].start_ns
         high = max(step.end_ns for step in links.steps)
     else:
-        rows = _first_kind_present(trace, links)
+        rows = _first_kind_present(trace)
         if not len(rows):
             return None
         low, high = int(events.start_ns[rows].min()), int(events.end_ns[rows].max())
@@ -42,10 +42,9 @@ def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
     return low, max(high, int(events.end_ns[within].max(initial=high)))
 
 
-def _first_kind_present(trace: Trace, links: Links) -> Indexes:
+def _first_kind_present(trace: Trace) -> Indexes:
     for kinds in ((Kind.CPU_OP,), CALL_KINDS, GPU_KINDS, HOST_KINDS):
-        rows = np.flatnonzero(trace.events.is_kind(*kinds) & links.is_sound)
+        rows = np.flatnonzero(trace.events.is_kind(*kinds))
         if len(rows):
             return rows
-    kept = links.is_sound & (trace.events.kind != Kind.BOOKKEEPING)
-    return np.flatnonzero(kept)
+    return np.flatnonzero(trace.events.kind != Kind.BOOKKEEPING)

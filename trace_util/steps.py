@@ -84,7 +84,7 @@ def crossing(trace: Trace, links: Links) -> Indexes:
     """
     events = trace.events
     marks = np.array([step.index for step in links.steps], dtype=np.int64)
-    rows = np.flatnonzero(events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION) & links.is_sound)
+    rows = np.flatnonzero(events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION))
     rows = rows[~np.isin(rows, marks)]
     found = [rows[:0]]
     for process in distinct(events.process[marks]).tolist():

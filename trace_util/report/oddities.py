@@ -38,8 +38,6 @@ def _missing(facts: Facts) -> Iterator[str]:
             f"{counted(facts.lost_launches, 'launch', 'launches')} without a recorded kernel: the "
             "GPU figures are too low."
         )
-    for reason, count in facts.left_out.items():
-        yield f"{counted(count, 'event')} left out of all times: {reason}."
 
 
 def _step_oddities(trace: Trace, facts: Facts) -> Iterator[str]:
@@ -60,7 +58,7 @@ def _step_oddities(trace: Trace, facts: Facts) -> Iterator[str]:
             f"{counted(len(facts.crossing_rows), 'range')} cross into a later step (first: "
             f"{first}): step() was called inside. Each counts where it began."
         )
-    end = trace.record_end_ns
+    end = trace.header.record_end_ns
     last = facts.steps[-1] if facts.steps else None
     if last and end is not None and (last.last_gpu_end_ns or end) > end:
         yield f"{clean(last.name)}: GPU work runs past the recording and may be cut."

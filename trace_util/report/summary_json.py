@@ -71,7 +71,6 @@ def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
         ],
         "unprofiled_step": _in_us(facts.unprofiled_step) if facts.unprofiled_step else None,
         "hidden_in_perfetto": facts.hidden_in_perfetto,
-        "left_out": facts.left_out,
         "repairs": trace.repairs,
         "skipped": trace.skipped,
         "warnings": oddities(trace, facts),
