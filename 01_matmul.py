@@ -77,8 +77,8 @@ def step():
 flops = 2 * args.size**3 + args.size**2
 matrix_bytes = args.size**2 * x.element_size()
 record.predict(
-    arithmetic=f"{flops / 1e9:,.3f} GFLOP a step",
-    memory_traffic=f"{6 * matrix_bytes / 1e6:,.3f} MB a step in eager mode",
+    arithmetic=f"{record.quantity(flops, 'FLOP')} a step",
+    memory_traffic=f"{record.quantity(6 * matrix_bytes, 'B')} a step in eager mode",
     kernels="how many a step? guess, then look",
     busy="for what share of the window will the GPU be busy?",
 )

@@ -73,10 +73,12 @@ print(f"bias    shape {tuple(linear.bias.shape)}  stride {linear.bias.stride()}"
 flops = 2 * args.batch * args.in_dim * args.out_dim + args.batch * args.out_dim
 read = linear.weight.numel() + linear.bias.numel() + x.numel()
 written = args.batch * args.out_dim
+one = (read + written) * x.element_size()
+three = (read + 3 * written) * x.element_size()
 record.predict(
-    arithmetic=f"{flops / 1e9:,.4f} GFLOP a step",
-    memory_traffic=f"{(read + written) * x.element_size() / 1e6:,.3f} MB a step with one kernel, "
-    f"{(read + 3 * written) * x.element_size() / 1e6:,.3f} MB with a separate add",
+    arithmetic=f"{record.quantity(flops, 'FLOP')} a step",
+    memory_traffic=f"{record.quantity(one, 'B')} a step with one kernel, "
+    f"{record.quantity(three, 'B')} with a separate add",
     kernels="one for the transpose, one for the matmul, one for the add? guess, then look",
 )
 

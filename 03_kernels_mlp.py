@@ -5,7 +5,7 @@ The same MLP with a kernel written by hand
 A compiler found the fusion in the last lesson: GELU and multiply in one kernel. Here that kernel is
 written by hand, some ten lines of Triton in `fused_mlp/geglu.py` that are worth reading beside
 this page. It buys the compiler's fusion without the compiler: no Dynamo, no guards, and no
-recompilation for a new shape. `--kernel fused` goes one step further than the compiler does and puts
+recompilation for a new shape. `--kernel fused` goes a step further than the compiler does and puts
 the activation into the epilogue of the gate and up GEMM: neither projection reaches memory.
 
 You will see
@@ -123,11 +123,13 @@ def step():
 
 tokens = args.batch * args.seq
 intermediate = tokens * args.hidden * x.element_size()
+gemm = 2 * tokens * args.dim * args.hidden
 record.predict(
-    arithmetic=f"{2 * tokens * args.dim * args.hidden / 1e9:,.2f} GFLOP in each of three GEMMs",
-    intermediate=f"[{tokens}, {args.hidden}] is {intermediate / 1e6:,.1f} MB",
-    activation_traffic=f"eager {5 * intermediate / 1e6:,.1f} MB, fused pointwise "
-    f"{3 * intermediate / 1e6:,.1f} MB, in the epilogue {intermediate / 1e6:,.1f} MB",
+    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
+    intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
+    activation_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
+    f"fused pointwise {record.quantity(3 * intermediate, 'B')}, "
+    f"in the epilogue {record.quantity(intermediate, 'B')}",
     kernels="how many a step, and which names stay? guess, then look",
 )
 

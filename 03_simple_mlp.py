@@ -95,11 +95,12 @@ def step():
 
 tokens = args.batch * args.seq
 intermediate = tokens * args.hidden * x.element_size()
+gemm = 2 * tokens * args.dim * args.hidden
 record.predict(
-    arithmetic=f"{2 * tokens * args.dim * args.hidden / 1e9:,.2f} GFLOP in each of three GEMMs",
-    intermediate=f"[{tokens}, {args.hidden}] is {intermediate / 1e6:,.1f} MB",
-    pointwise_traffic=f"eager {5 * intermediate / 1e6:,.1f} MB, "
-    f"fused {3 * intermediate / 1e6:,.1f} MB",
+    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
+    intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
+    pointwise_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
+    f"fused {record.quantity(3 * intermediate, 'B')}",
     kernels="how many a step, eager and compiled? guess, then look",
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .device import require_compile
 from .flags import COMPILE_MODES, DTYPES, LessonParser, size
 from .kernels import interpretable, needs_kernel
-from .output import predict, say, section
+from .output import predict, quantity, say, section
 from .read_back import finish
 from .reference import relative_error
 from .run import Run, begin
@@ -28,6 +28,7 @@ __all__ = [
     "interpretable",
     "needs_kernel",
     "predict",
+    "quantity",
     "relative_error",
     "require_compile",
     "save",

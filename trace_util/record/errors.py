@@ -19,8 +19,14 @@ NO_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "size calculati
 def one_line(error: BaseException, sizes: Sequence[str]) -> str | None:
     """What to tell the reader, in one line; ``None`` for a bug, which keeps its traceback.
 
-    ``sizes`` are the flags to reduce when memory runs out.
+    ``sizes`` are the flags to reduce when memory runs out. An error that another one interrupted
+    counts too: leaving the profiler's block too early makes torch raise an error of its own.
     """
+    known = _known(error, sizes)
+    return known or (one_line(error.__context__, sizes) if error.__context__ else None)
+
+
+def _known(error: BaseException, sizes: Sequence[str]) -> str | None:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     text = " ".join(str(error).split())

@@ -15,6 +15,14 @@ def section(title: str) -> None:
     print(f"\n{title}\n{'-' * len(title)}", flush=True)
 
 
+def quantity(value: float, unit: str) -> str:
+    """``value`` with three digits and a decimal prefix: ``38.7 GFLOP``, ``151 MB``, ``8 B``."""
+    for exponent, prefix in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if abs(value) >= 0.9995 * 10**exponent:
+            return f"{value / 10**exponent:#.3g}".rstrip(".") + f" {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
 def predict(**quantities: str) -> None:
     """Print what to expect, one ``name = value`` a line, before anything is measured."""
     section("Predict first")

@@ -1,0 +1,149 @@
+"""The lessons, run from the shell on the CPU."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from lesson_runs import ROOT, SMALL_MLP, events_of, run_lesson
+
+RUNS = {
+    "01_matmul": (("--size", "16"), "cpu_16_bf16_cold_eager", "matmul_add"),
+    "02_linear": ((), "cpu_1024_32_64_eager", "linear_fwd"),
+    "03_simple_mlp": (SMALL_MLP, "cpu_2_16_64_128_eager", "mlp_fwd"),
+    "03_kernels_mlp": (SMALL_MLP, "cpu_2_16_64_128_triton", "kernels_mlp_fwd"),
+}
+STEPS = ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory):
+    """Runs each lesson at most once in a test session: name -> (finished process, its folder)."""
+    done = {}
+
+    def run(lesson: str):
+        if lesson not in done:
+            folder = tmp_path_factory.mktemp(lesson)
+            flags, _, _ = RUNS[lesson]
+            done[lesson] = run_lesson(f"{lesson}.py", *flags, "--trace_dir", str(folder)), folder
+        return done[lesson]
+
+    return run
+
+
+@pytest.mark.parametrize("lesson", RUNS)
+def test_lesson_leaves_trace_and_table(recorded, lesson):
+    process, folder = recorded(lesson)
+    assert process.returncode == 0, process.stderr
+    _, tag, annotation = RUNS[lesson]
+    assert sorted(path.name for path in folder.iterdir()) == [f"{tag}.json", f"{tag}.txt"]
+    facts, events = events_of(folder / f"{tag}.json")
+    assert (facts["lesson"], facts["tag"], facts["annotation"]) == (lesson, tag, annotation)
+    names = [event["name"] for event in events]
+    assert [name for name in names if name.startswith("ProfilerStep")] == STEPS
+    assert names.count(annotation) == 3
+    assert "Self CPU" in (folder / f"{tag}.txt").read_text()
+
+
+@pytest.mark.parametrize("lesson", RUNS)
+def test_lesson_says_what_it_recorded_and_what_to_do_next(recorded, lesson):
+    process, folder = recorded(lesson)
+    trace = folder / f"{RUNS[lesson][1]}.json"
+    assert f"trace-util explain {trace}" in process.stdout
+    assert "nothing that a GPU does can be seen in this trace" in process.stderr
+    twin = [line.split()[2] for line in process.stdout.splitlines() if "/recorded/" in line]
+    assert twin and (ROOT / twin[0]).exists()
+    assert process.stdout.index("Predict first") < process.stdout.index("Recorded")
+
+
+@pytest.mark.parametrize("lesson", RUNS)
+def test_lesson_is_close_to_float64(recorded, lesson):
+    _, folder = recorded(lesson)
+    facts, _ = events_of(folder / f"{RUNS[lesson][1]}.json")
+    # Two roundings to bf16, of 2**-9 each at most, and some luck between them.
+    assert 0 < facts["relative_error"] < 2 * 2**-8
+    time_us = facts["unprofiled_step_us"]
+    assert 0 < time_us["min"] <= time_us["median"] <= time_us["max"]
+    assert time_us["after_profiler"] is (lesson == "01_matmul")
+
+
+def test_linear_prints_weight_and_bias(recorded):
+    process, _ = recorded("02_linear")
+    assert "weight  shape (64, 32)  stride (32, 1)" in process.stdout
+    assert "bias    shape (64,)  stride (1,)" in process.stdout
+
+
+def test_linear_transposes_by_metadata_and_has_no_add(recorded):
+    _, folder = recorded("02_linear")
+    _, events = events_of(folder / "cpu_1024_32_64_eager.json")
+    ops = [event["name"] for event in events if event["cat"] == "cpu_op"]
+    assert ops.count("aten::t") == ops.count("aten::addmm") == 3
+    assert "aten::add" not in ops
+
+
+def test_kernels_lesson_says_that_it_interprets(recorded):
+    process, _ = recorded("03_kernels_mlp")
+    assert "Triton's interpreter" in process.stderr
+
+
+def test_trace_gives_no_folder_away(recorded):
+    for lesson in RUNS:
+        _, folder = recorded(lesson)
+        assert str(folder) not in (folder / f"{RUNS[lesson][1]}.json").read_text()
+
+
+def test_rerun_replaces_its_own_files_and_says_so(recorded):
+    _, folder = recorded("02_linear")
+    flags = ("--trace_dir", str(folder), "--batch", "8")
+    assert "replaced" not in run_lesson("02_linear.py", *flags).stderr
+    again = run_lesson("02_linear.py", *flags)
+    assert f"replaced the earlier {folder}/cpu_8_32_64_eager.json" in again.stderr
+    assert (folder / "cpu_1024_32_64_eager.json").exists()
+
+
+def test_torchrun_rank_stands_in_the_name(tmp_path):
+    flags = ("--size", "8", "--trace-dir", str(tmp_path))
+    process = run_lesson("01_matmul.py", *flags, environment={"RANK": "1", "LOCAL_RANK": "1"})
+    assert process.returncode == 0, process.stderr
+    assert (tmp_path / "cpu_8_bf16_cold_eager_rank1.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "tag"),
+    [
+        ("01_matmul.py", ("--size=16", "--warmup"), "cpu_16_bf16_warm_compile"),
+        ("03_simple_mlp.py", SMALL_MLP, "cpu_2_16_64_128_compile"),
+    ],
+)
+def test_compiled_lesson_shows_dynamo(tmp_path, script, flags, tag):
+    process = run_lesson(script, *flags, "--compile", "--trace_dir", str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    _, events = events_of(tmp_path / f"{tag}.json")
+    names = [event["name"] for event in events]
+    assert sum(name.startswith("Torch-Compiled Region") for name in names) == 3
+    assert "TorchDynamo Cache Lookup" in names
+
+
+def test_interrupt_leaves_nothing_behind(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "02_linear.py", "--steps", "100000", "--trace_dir", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    assert process.stdout is not None
+    while "Predict first" not in process.stdout.readline():
+        assert process.poll() is None
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert stderr.splitlines()[-1] == "error: interrupted"
+    assert "Traceback" not in stderr
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,379 @@
+"""The recording package, in this process and, for what a reader sees, from the shell."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from lesson_runs import ROOT, SMALL_MLP, run_lesson
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from trace_util import TraceError
+from trace_util.events import Kind
+from trace_util.facts import trace_facts
+from trace_util.reader import read_trace
+from trace_util.record import LessonParser, begin, quantity, relative_error, save, size, step_time
+from trace_util.record.device import (
+    choose_device,
+    profiler_activities,
+    require_compile,
+    require_dtype,
+)
+from trace_util.record.errors import one_line
+from trace_util.record.health import complaints
+from trace_util.record.run import command
+
+CPU = torch.device("cpu")
+CUDA = torch.device("cuda", 0)
+
+
+def lesson_parser(folder: Path) -> LessonParser:
+    parser = LessonParser("A lesson.", trace_dir=str(folder))
+    parser.add_argument("--in_dim", type=size, default=32)
+    parser.add_argument("--dtype", default="fp32")
+    parser.add_argument("--compile", action="store_true")
+    return parser
+
+
+def small_run(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str):
+    """A run on the CPU, as a script would begin it."""
+    monkeypatch.setattr(sys, "argv", ["99_lesson.py", *words])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    parser = lesson_parser(folder)
+    flags = parser.parse_args(list(words))
+    return begin(parser, flags, annotation="a", variant="eager", tag="t", warm=True)
+
+
+def recorded(run, steps: int = 5, repeat: int = 1) -> profile:
+    x = torch.ones(4, 4)
+    plan = schedule(wait=1, warmup=1, active=3, repeat=repeat)
+    with profile(activities=run.activities, schedule=plan, acc_events=True) as prof:
+        for _ in range(steps):
+            x @ x
+            prof.step()
+    return prof
+
+
+# Flags
+
+
+def test_hyphens_and_underscores_mean_the_same(tmp_path):
+    parse = lesson_parser(tmp_path).parse_args
+    for spelling in (["--in_dim", "7"], ["--in-dim", "7"], ["--in-dim=7"], ["--in_dim=7"]):
+        assert parse(spelling).in_dim == 7
+    assert parse(["--no-record-shapes"]).record_shapes is False
+    assert parse(["--no_record_shapes"]).record_shapes is False
+    assert parse(["--trace-dir", "a-b"]).trace_dir == "a-b"
+
+
+def test_schedule_defaults_to_one_one_three(tmp_path):
+    flags = lesson_parser(tmp_path).parse_args([])
+    assert (flags.wait, flags.warmup_steps, flags.active, flags.steps) == (1, 1, 3, 5)
+    assert flags.record_shapes and not flags.with_stack and not flags.profile_memory
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_too_few_steps_are_refused_with_the_number_needed(tmp_path, capsys, steps):
+    with pytest.raises(SystemExit) as exit_:
+        lesson_parser(tmp_path).parse_args(["--steps", str(steps)])
+    assert exit_.value.code == 2
+    error = capsys.readouterr().err
+    assert f"{steps} steps are too few for wait=1 + warmup=1 + active=3; at least 5" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "2147483648", "many", "1.5", ""])
+def test_size_that_is_none_is_refused_in_one_line(tmp_path, capsys, text):
+    with pytest.raises(SystemExit) as exit_:
+        lesson_parser(tmp_path).parse_args([f"--in_dim={text}"])
+    assert exit_.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: argument --in_dim:") and error.count("\n") == 1
+
+
+def test_unusual_flags_stand_in_the_name(tmp_path):
+    parser = lesson_parser(tmp_path)
+    assert parser.unusual(parser.parse_args([]), "dtype", "compile") == ""
+    flags = parser.parse_args(["--dtype", "fp16", "--compile"])
+    assert parser.unusual(flags, "dtype", "compile") == "_fp16_compile"
+
+
+def test_sizes_are_what_to_reduce(tmp_path):
+    assert lesson_parser(tmp_path).sizes() == ["--in_dim"]
+
+
+def test_quantity_has_three_digits():
+    assert quantity(38.654705664e9, "FLOP") == "38.7 GFLOP"
+    assert quantity(150_994_944, "B") == "151 MB"
+    assert quantity(999.9e6, "B") == "1.00 GB"
+    assert quantity(8, "B") == "8 B"
+
+
+# Device
+
+
+def test_auto_is_the_cpu_where_there_is_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == CPU
+    with pytest.raises(TraceError, match="--device cuda: .*use --device cpu or --device auto"):
+        choose_device("cuda")
+
+
+def test_bf16_on_turing_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
+    with pytest.raises(TraceError, match=r"Tesla T4 \(sm_75\) would emulate it.*--dtype fp16"):
+        require_dtype("bf16", CUDA)
+    assert require_dtype("fp16", CUDA) is torch.float16
+
+
+def test_bf16_on_ampere_is_fine(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
+    assert require_dtype("bf16", CUDA) is torch.bfloat16
+
+
+def test_build_that_cannot_record_the_gpu_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(
+        "trace_util.record.device.supported_activities", lambda: {ProfilerActivity.CPU}
+    )
+    assert profiler_activities(CUDA) == [ProfilerActivity.CPU]
+    assert "cannot record GPU activity" in capsys.readouterr().err
+
+
+def test_compile_without_a_compiler_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(TraceError, match=r"--compile: a compiler \(g\+\+.*not on the PATH"):
+        require_compile(CPU)
+    with pytest.raises(TraceError, match=r"--compile: a compiler \(gcc.*not on the PATH"):
+        require_compile(CUDA)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(TraceError, match="CXX=no-such-compiler is not on the PATH"):
+        require_compile(CPU)
+
+
+def test_compile_without_triton_is_refused(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(TraceError, match="--compile: Triton is not installed"):
+        require_compile(CUDA)
+
+
+# Timing and reference
+
+
+def test_step_time_counts_and_orders(monkeypatch):
+    calls = []
+    taken = step_time(lambda: calls.append(1), CPU)
+    assert taken.clock == "wall" and not taken.after_profiler
+    assert len(calls) == taken.n + 2  # one that is not counted, one that tells how many to take
+    assert taken.min <= taken.median <= taken.max
+
+
+def test_slow_step_is_timed_a_few_times():
+    import time
+
+    assert step_time(lambda: time.sleep(0.3), CPU).n == 3
+
+
+def test_relative_error_is_that_of_the_first_rows():
+    reference = torch.tensor([[3.0, 4.0]], dtype=torch.float64)
+    output = torch.tensor([[[3.0, 4.5]], [[9.0, 9.0]]])
+    assert relative_error(output, reference) == pytest.approx(0.1)
+
+
+# Saving
+
+
+def test_trace_carries_its_run_and_keeps_its_events(tmp_path, monkeypatch):
+    run = small_run(tmp_path, monkeypatch, "--in-dim", "5", "--trace_dir", str(tmp_path))
+    prof = recorded(run)
+    saved = save(run, prof, unprofiled=step_time(lambda: None, CPU), relative_error=0.5)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cpu_t.json", "cpu_t.txt"]
+    trace = read_trace(saved.trace)
+    told = trace.header.run
+    assert told["command"] == "python 99_lesson.py --in-dim 5"
+    assert told["flags"]["in_dim"] == 5 and "trace_dir" not in told["flags"]
+    assert told["relative_error"] == 0.5
+    assert told["versions"]["torch"] == torch.__version__
+    assert trace.header.other["traceName"] == "cpu_t.json"
+    mm = [e for e in prof.events() if e.name == "aten::mm"]
+    ops = trace.events.is_kind(Kind.CPU_OP)
+    assert sum(trace.names[i] == "aten::mm" for i in trace.events.name[ops]) == len(mm) == 3
+    assert "aten::mm" in saved.table.read_text()
+
+
+def test_failed_export_leaves_the_earlier_trace(tmp_path, monkeypatch):
+    run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path))
+    run.path.write_text("an earlier trace")
+    prof = recorded(run)
+
+    def full(path: str) -> None:
+        Path(path).write_text("{ half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(prof, "export_chrome_trace", full)
+    with pytest.raises(TraceError, match="cpu_t.json: not written: No space left on device"):
+        save(run, prof, unprofiled=step_time(lambda: None, CPU), relative_error=None)
+    assert run.path.read_text() == "an earlier trace"
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".json", ".txt"]
+
+
+def test_command_leaves_out_where_the_trace_goes(tmp_path, monkeypatch):
+    words = ["--in_dim=5", "-b", "bucket", "-n", "me", "--trace-dir=x", "--yes", "--compile"]
+    monkeypatch.setattr(sys, "argv", ["99_lesson.py", *words])
+    run = small_run(tmp_path, monkeypatch, *words)
+    assert command(run) == "python 99_lesson.py --in_dim=5 --compile"
+
+
+# Health
+
+
+def facts_like(tmp_path, events):
+    import json
+
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"deviceProperties": [{"id": 0}], "traceEvents": events}))
+    return trace_facts(read_trace(path))
+
+
+def x(cat, name, ts, dur, **arguments):
+    pid, tid = (0, 7) if cat == "kernel" else (1, 1)
+    row = {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur}
+    return {**row, "args": arguments}
+
+
+def gpu_run(tmp_path, monkeypatch):
+    run = small_run(tmp_path, monkeypatch)
+    return type(run)(**{**vars(run), "device": CUDA})
+
+
+STEP = [x("user_annotation", f"ProfilerStep#{n}", 100 * n, 90) for n in (2, 3, 4)]
+CALLS = [
+    x("cuda_runtime", "cudaLaunchKernel", 100 * n + 10 * k, 5, correlation=10 * n + k)
+    for n in (2, 3, 4)
+    for k in (1, 2)
+]
+KERNELS = [
+    x("kernel", "k", 100 * n + 10 * k + 5, 5, device=0, stream=7, correlation=10 * n + k)
+    for n in (2, 3, 4)
+    for k in (1, 2)
+]
+
+
+def test_healthy_run_has_no_complaint(tmp_path, monkeypatch):
+    run = gpu_run(tmp_path, monkeypatch)
+    assert complaints(run, facts_like(tmp_path, STEP + CALLS + KERNELS)) == []
+
+
+def test_run_without_kernels_is_not_an_idle_gpu(tmp_path, monkeypatch):
+    run = gpu_run(tmp_path, monkeypatch)
+    (only,) = complaints(run, facts_like(tmp_path, STEP + CALLS))
+    assert "no GPU activity was recorded" in only and "another profiler" in only
+
+
+def test_step_that_lost_kernels_is_named(tmp_path, monkeypatch):
+    run = gpu_run(tmp_path, monkeypatch)
+    (only,) = complaints(run, facts_like(tmp_path, STEP + CALLS + KERNELS[1:]))
+    assert only.startswith("ProfilerStep#2 lost 1 of the kernels of its 2 launches")
+
+
+def test_partial_window_is_named(tmp_path, monkeypatch):
+    run = gpu_run(tmp_path, monkeypatch)
+    (only,) = complaints(run, facts_like(tmp_path, STEP[:2] + CALLS[:4] + KERNELS[:4]))
+    assert only == "2 of 3 steps were recorded: the window is partial"
+
+
+# What goes wrong, in one line
+
+
+def test_out_of_memory_names_the_size_to_reduce():
+    gpu = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TiB. GPU 0 has ...")
+    cpu = RuntimeError("[enforce fail at alloc_cpu.cpp:126] DefaultCPUAllocator: can't allocate ")
+    for error in (gpu, MemoryError()):
+        assert one_line(error, ["--batch", "--dim"]) == "out of memory; reduce --batch or --dim"
+    assert one_line(RuntimeError(f"{cpu}memory"), ["--size"]) == "out of memory; reduce --size"
+
+
+def test_interrupt_beneath_another_error_is_an_interrupt():
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise AssertionError("Profiler must be initialized before starting trace")
+    except AssertionError as error:
+        assert one_line(error, []) == "interrupted"
+
+
+def test_bug_keeps_its_traceback():
+    assert one_line(RuntimeError("shapes do not match"), ["--size"]) is None
+    assert one_line(KeyError("k"), ["--size"]) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "said"),
+    [
+        ("01_matmul.py", ("--device", "cuda"), "--device cuda"),
+        ("01_matmul.py", ("--size", "0"), "0 is not between 1 and"),
+        ("02_linear.py", ("--dtype", "int4"), "invalid choice"),
+        ("01_matmul.py", ("--size", "1000000"), "out of memory; reduce --size"),
+        ("03_simple_mlp.py", ("--cuda_graph", *SMALL_MLP), "--cuda_graph: needs a GPU"),
+        ("03_kernels_mlp.py", ("--kernel", "liger"), "use --kernel triton"),
+        ("03_kernels_mlp.py", ("--kernel", "hub"), "use --kernel triton"),
+    ],
+)
+def test_bad_request_is_one_line(tmp_path, script, flags, said):
+    process = run_lesson(script, *flags, "--trace_dir", str(tmp_path / "t"))
+    assert process.returncode in (1, 2)
+    errors = [line for line in process.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(errors) == 1 and errors[0].startswith("error: ") and said in errors[0]
+    assert not list(tmp_path.glob("t/*"))
+
+
+def test_unwritable_folder_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    process = run_lesson("02_linear.py", "--trace_dir", str(tmp_path / "file" / "t"))
+    assert process.returncode == 1
+    assert process.stderr.startswith(f"error: --trace_dir {tmp_path}/file/t: Not a directory")
+    assert "Traceback" not in process.stderr
+
+
+def test_compile_without_a_compiler_is_one_line(tmp_path):
+    process = run_lesson(
+        "02_linear.py", "--compile", "--trace_dir", str(tmp_path), environment={"PATH": "/none"}
+    )
+    assert process.returncode == 1
+    assert "error: --compile: a compiler" in process.stderr and "leave it out" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+# The way of the data
+
+
+def test_only_the_recording_package_imports_torch():
+    for path in sorted((ROOT / "trace_util").rglob("*.py")):
+        if "record" in path.relative_to(ROOT / "trace_util").parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(n.split(".")[0] == "torch" for n in names), f"{path} imports torch"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_lesson_on_the_gpu_records_kernels(tmp_path):
+    process = run_lesson(
+        "02_linear.py",
+        "--trace_dir",
+        str(tmp_path),
+        environment={"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")},
+    )
+    assert process.returncode == 0, process.stderr
+    facts = trace_facts(read_trace(tmp_path / "1024_32_64_eager.json"))
+    assert [step.kernels for step in facts.steps] == [1, 1, 1]
+
