@@ -8,7 +8,7 @@ from typing import Final
 from trace_util import document as doc
 from trace_util import event_list, impossible, repair, sources
 from trace_util.document import Document
-from trace_util.intake import Intake
+from trace_util.intake import NO_DURATION, NO_START, Intake
 from trace_util.sources import Source
 
 # From this much JSON on, the page of the Perfetto UI (about 2 GB of memory) is slow or fails.
@@ -35,6 +35,8 @@ _IMPOSSIBLE: Final = (
     impossible.TOO_LONG,
     impossible.TOO_FAR,
     impossible.AT_ZERO,
+    NO_START,
+    NO_DURATION,
 )
 
 
@@ -49,10 +51,10 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
     if repaired or broken:
         what = "; ".join(filter(None, (repaired, broken)))
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
-    if intake.skipped[event_list.BROKEN] or intake.skipped[doc.AFTER_END] or document.lists > 1:
+    if intake.skipped[event_list.BROKEN] or document.has_two_texts or document.lists > 1:
         yield (
-            "the text breaks off and goes on in the middle of the file: it looks like two writers "
-            "(two ranks, two runs) on one path; give each its own file"
+            "the text breaks off and goes on in the middle of the file: it is damaged, or two writers "
+            "(two ranks, two runs) had one path; give each its own"
         )
     if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
         yield "the end of the file is missing: events and totals are those of what is there"

@@ -35,6 +35,7 @@ class Document:
         self.intake = intake
         self.header: dict[str, Any] = {}
         self.lists = 0  # lists of events found
+        self.has_two_texts = False  # events behind the end
         self.top = b""  # the byte that the text opens with
         self.start = b""  # how the text starts, to tell what it is where it is no trace
 
@@ -132,8 +133,11 @@ class Document:
 
     def _rest(self) -> None:
         """Count what follows the end of the trace: nothing, usually."""
-        if self.window.peek():
-            self.intake.skipped[AFTER_END] += self.window.discard()
+        window = self.window
+        if window.peek():
+            behind = window.data[window.at :]
+            self.has_two_texts = b'"ph"' in behind or b'"name"' in behind
+            self.intake.skipped[AFTER_END] += window.discard()
 
 
 _UNREADABLE: Final = object()

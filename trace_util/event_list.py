@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from trace_util.intake import Intake
-from trace_util.repair import mended_characters, mended_event
+from trace_util.repair import COMMAS, mended_characters, mended_event
 from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
 
 BROKEN: Final = "broken events"
@@ -28,7 +28,7 @@ _SALVAGE_BYTES = 1 << 16  # how far to go at a time behind a broken place
 _MOST_BROKEN = 10_000  # broken events in a row after which the rest is given up
 
 _BORDER = re.compile(rb"\}(?=\s*,\s*\{)")
-_BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|\s*\]\s*(?:,\s*\"|\}|$))")
+_BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|[\s,]*\]\s*(?:,\s*\"|\}|$))")
 _SEPARATOR = re.compile(rb"\}\s*,\s*\{")
 _FIRST_KEY = re.compile(rb'\s*"[^"\\]{1,64}"')
 _ERROR_AT = re.compile(r"\(byte (\d+)\)")
@@ -56,6 +56,7 @@ class EventList:
         window = self.window
         while first := window.peek():
             if first == b"]":
+                self.intake.repairs[COMMAS] += window.data[: window.at].rstrip().endswith(b",")
                 window.at += 1
                 return True
             self._chunk()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util.intake import Intake
+from trace_util.times import LIMIT_NS
 
 _DAY_NS: Final = 24 * 3600 * 10**9
 _YEAR_NS: Final = 365 * _DAY_NS
@@ -25,6 +26,8 @@ AT_ZERO: Final = "events without a start time (0)"
 
 def without_impossible_times(intake: Intake) -> None:
     """Drop such events from the columns and count them in ``skipped``, by reason."""
+    if not len(intake.columns["start_ns"]):
+        return
     start = intake.columns["start_ns"].array()
     duration = intake.columns["duration_ns"].array()
     reasons = dict(_impossible(start, duration))
@@ -50,9 +53,10 @@ def _impossible(
     if int(duration.max()) > _DAY_NS:
         reasons.append((TOO_LONG, duration > _DAY_NS))
     if last - first > _DAY_NS:
-        timed = start[start != 0]
+        beyond = np.abs(start) >= LIMIT_NS
+        timed = start[(start != 0) & ~beyond]
         middle = int(np.median(timed)) if len(timed) else 0
-        reasons.append((TOO_FAR, np.abs(start - middle) > _YEAR_NS))
+        reasons.append((TOO_FAR, beyond | (np.abs(start - middle) > _YEAR_NS)))
         if abs(middle) > _DAY_NS:
             reasons.append((AT_ZERO, start == 0))
     return [(reason, mask) for reason, mask in reasons if mask.any()]

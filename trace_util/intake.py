@@ -23,6 +23,8 @@ from trace_util.times import (
 )
 from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, kind_of
 
+NO_START = "events without a usable start"
+NO_DURATION = "events without a usable duration"
 PYTHON_FRAMES = "Python frames (no part of a summary)"
 
 
@@ -120,10 +122,8 @@ class Intake:
         bad_start, bad_duration = starts == INVALID_NS, durations == INVALID_NS
         left_out = bad_start | bad_duration
         if left_out.any():
-            self.skipped["events without a usable start"] += int(bad_start.sum())
-            self.skipped["events without a usable duration"] += int(
-                (bad_duration & ~bad_start).sum()
-            )
+            self.skipped[NO_START] += int(bad_start.sum())
+            self.skipped[NO_DURATION] += int((bad_duration & ~bad_start).sum())
         if self.brief:
             python = np.array([each.cat == "python_function" for each in kept], dtype=bool)
             python &= ~left_out

@@ -14,8 +14,9 @@ from trace_util.cautions import cautions
 from trace_util.document import Document
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
 from trace_util.impossible import without_impossible_times
-from trace_util.intake import Intake
+from trace_util.intake import PYTHON_FRAMES, Intake
 from trace_util.refusal import refusal
+from trace_util.repair import mended_name
 from trace_util.sources import Source
 
 
@@ -34,7 +35,7 @@ def read_trace(path: str | os.PathLike[str], *, columns: str = "all") -> Trace:
     with _paused_garbage_collection():
         document.read()
     intake.repairs += source.notes
-    if not len(intake.columns["start_ns"]):
+    if not len(intake.columns["start_ns"]) and not intake.skipped[PYTHON_FRAMES]:
         raise TraceError(refusal(source, document))
     without_impossible_times(intake)
     return _trace(source, document)
@@ -59,7 +60,7 @@ def _trace(source: Source, document: Document) -> Trace:
         size_bytes=source.size_bytes or source.bytes_read,
         header=header_of(document.header, intake.record_end_ns),
         events=Events(**{name: column.array() for name, column in intake.columns.items()}),
-        names=tuple(intake.names),
+        names=tuple(mended_name(name, intake.repairs) for name in intake.names),
         categories=tuple(intake.categories),
         processes=tuple(map(_key, intake.processes)),
         threads=tuple(map(_key, intake.threads)),

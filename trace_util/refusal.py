@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from trace_util.document import EVENTS_KEY, Document
+from trace_util.document import EVENTS_KEY, JUNK, Document
 from trace_util.sources import Source
 
 # How files start that have been given for traces, and what they are.
@@ -51,6 +51,8 @@ def _reason(source: Source, document: Document) -> str:
         return _list_reason(document)
     if document.top == b"{":
         return _object_reason(document)
+    if not start:
+        return "nothing but blanks; was the export interrupted?"
     if not start.strip(b"\x00"):
         return "nothing but zero bytes; the disk may have filled up while it was written"
     if b"\x00" in start:
@@ -82,6 +84,8 @@ def _object_reason(document: Document) -> str:
         return "a memory snapshot, not a timeline"
     if "resourceSpans" in header:
         return "an OpenTelemetry export, not a profiler trace"
+    if JUNK in document.intake.repairs:
+        return f"not JSON, and so no trace (it starts with {_quoted(document.start)})"
     if not header:
         return "an empty JSON object: no traceEvents in it"
     if {"ph", "ts"} <= header.keys():

@@ -17,6 +17,9 @@ NUMBERS: Final = "NaN or infinite numbers"
 QUOTES: Final = "unescaped quotes"
 VALUES: Final = "missing or unreadable values"
 COMMAS: Final = "stray commas"
+# These two are legal JSON, and Perfetto opens it.
+PATHS: Final = "paths with unescaped backslashes"
+NAMES: Final = "control characters in names"
 
 # What stands in a name where something could not be read: U+FFFD, as everywhere in Unicode.
 DAMAGE = "\N{REPLACEMENT CHARACTER}"
@@ -96,6 +99,7 @@ _WORD = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|
 _NAN_WORD = re.compile(_NOT_A_NUMBER, re.IGNORECASE)
 _QUOTE = re.compile(rb'\\.|(?P<quote>")|(?P<raw>[\x00-\x1f]+)', re.DOTALL)
 _AFTER_VALUE = re.compile(rb'\s*(?:[}\]]|,\s*["{\[\-0-9tfnNI]|$)')
+_KEY_FOLLOWS = re.compile(rb'\s*:\s*["{\[\-0-9tfn]')
 _AFTER_KEY = re.compile(rb'\s*(?:[:}\]]|,\s*["{\[\-0-9tfnNI]|$)')
 
 
@@ -128,7 +132,8 @@ def mended_event(text: bytes, repairs: Counter[str]) -> bytes:
 def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tuple[bytes, int]:
     """The string that opens just before ``at``, with its quotes; and where it ends.
 
-    A quote closes it only where what follows may follow a string.
+    A quote closes it only where what follows may follow a string. A string that never closes is
+    left open, so that the event is not taken for sound.
     """
     after = _AFTER_VALUE if is_value else _AFTER_KEY
     parts = [b'"']
@@ -141,12 +146,14 @@ def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tupl
         elif match["quote"] and after.match(text, at):
             parts.append(b'"')
             return b"".join(parts), at
+        elif match["quote"] and is_value and _KEY_FOLLOWS.match(text, at):
+            break  # the next key, so no quote was missing its backslash: two texts have met here
         elif match["quote"]:
             repairs[QUOTES] += 1
             parts.append(b'\\"')
         else:
             parts.append(match[0])
-    return b"".join((*parts, text[at:], b'"')), len(text)
+    return b'"', len(text)
 
 
 def _word(word: bytes, repairs: Counter[str]) -> bytes:
@@ -167,4 +174,25 @@ def _before(mark: bytes, last: bytes, parts: list[bytes], repairs: Counter[str])
             pass
 
 
-__all__ = ["DAMAGE", "mended_characters", "mended_event"]
+_ANY_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_LETTERS = {8: r"\b", 9: r"\t", 10: r"\n", 12: r"\f", 13: r"\r"}
+_NOT_FOR_TERMINALS = {
+    code: DAMAGE for code in (*range(32), *range(127, 160)) if code not in (9, 10)
+}
+
+
+def mended_name(name: str, repairs: Counter[str]) -> str:
+    r"""The name without control characters but tab and line feed; mostly the name itself.
+
+    In a Windows path whose backslashes were not escaped, ``C:\new`` is legal JSON with a line feed
+    in it: those become backslashes and letters again.
+    """
+    if not _ANY_CONTROL.search(name):
+        return name
+    if _DRIVE.match(name):
+        repairs[PATHS] += 1
+        return name.translate(_LETTERS).translate(_NOT_FOR_TERMINALS)
+    mended = name.translate(_NOT_FOR_TERMINALS)
+    repairs[NAMES] += mended != name
+    return mended

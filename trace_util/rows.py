@@ -122,7 +122,7 @@ class Decoders:
     """The decoders for all columns, or for those of a summary."""
 
     def __init__(self, brief: bool) -> None:
-        self.quick_row = _complete(BriefArgs if brief else Args, Any, None)
+        self.quick_row = _complete(BriefArgs if brief else Args, Scalar, None)
         self.exact_row = _complete(ExactArgs, Raw, ABSENT)
         others = tuple(PHASE_OF)
         self.quick = msgspec.json.Decoder(list[_union(self.quick_row, others)])  # type: ignore[misc]

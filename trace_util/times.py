@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# No time may pass 2**62 ns (the year 2116), so that start plus duration cannot leave int64.
-LIMIT_NS = 2**62
+# No time may pass this (the year 2116), so that start plus duration cannot leave int64.
+LIMIT_NS = 2**62 - 1
 INVALID_NS = np.iinfo(np.int64).min
 
 # Half the spacing of doubles, relative to the value: how far a text may lie from its double.
@@ -78,7 +78,8 @@ def _of_doubles(values: Sequence[Any]) -> NDArray[np.int64] | None:
 def nanoseconds_of_texts(texts: Sequence[bytes]) -> NDArray[np.int64]:
     """Microseconds as JSON texts (numbers or strings) as nanoseconds ``[n]``.
 
-    ``INVALID_NS`` where a text is no time: absent, null, not finite, or past ``LIMIT_NS``.
+    ``INVALID_NS`` where a text is no time: absent, null or not finite. What lies past ``LIMIT_NS``
+    becomes that.
     """
     joined = b" ".join(texts).replace(b'"', b"") + b" "
     if _THREE_DECIMALS.fullmatch(joined):
@@ -93,9 +94,11 @@ def _nanoseconds(text: bytes) -> int:
         return int(whole + part.ljust(3, b"0"))
     try:
         value = Decimal(text.decode("ascii"))
-        if not value.is_finite() or value.adjusted() > 18:
+        if not value.is_finite():
             return INVALID_NS
+        if value.adjusted() > 16:
+            return LIMIT_NS if value > 0 else -LIMIT_NS
         nanoseconds = int((value * 1000).to_integral_value())
     except (InvalidOperation, ValueError):
         return INVALID_NS
-    return nanoseconds if abs(nanoseconds) <= LIMIT_NS else INVALID_NS
+    return max(-LIMIT_NS, min(nanoseconds, LIMIT_NS))
