@@ -110,11 +110,13 @@ def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
     if trace.repairs:
         mended = ", ".join(f"{what} ({count})" for what, count in trace.repairs.items())
         yield f"{path}: read with repairs: {mended}; the Perfetto UI may refuse the file"
-    if facts.hidden_in_perfetto:
+    hidden = facts.hidden_in_perfetto
+    if hidden:
+        events = "GPU events overlap" if hidden > 1 else "GPU event overlaps"
         yield (
-            f"{facts.hidden_in_perfetto} GPU events overlap another one on their stream; the "
-            "Perfetto UI leaves them out (v52) or moves them to a row of their own (v57), so that "
-            "it shows gaps where there are none"
+            f"{hidden} {events} another one on the same stream; the Perfetto UI leaves such events "
+            "out (v52) or moves them to a row of their own (v57), so that a stream shows gaps where "
+            "there are none"
         )
 
 
