@@ -53,8 +53,8 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
     if intake.skipped[event_list.BROKEN] or document.has_two_texts or document.lists > 1:
         yield (
-            "the text breaks off and goes on in the middle of the file: it is damaged, or two writers "
-            "(two ranks, two runs) had one path; give each its own"
+            "the text breaks off and goes on in the middle of the file: it is damaged, or two "
+            "writers (two ranks, two runs) had one path; give each its own"
         )
     if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
         yield "the end of the file is missing: events and totals are those of what is there"

@@ -170,16 +170,13 @@ class Intake:
                 args = kept[i].args
                 if args.task_type is not None:
                     kind[i] = Kind.KERNEL
-                elif args.level is not None and args.connection != -1:
+                elif args.level is not None:
                     kind[i] = Kind.RUNTIME
 
     def _append_links(self, args: list[Any], kind: Array) -> None:
         linked = np.flatnonzero(_IS_LINKED[kind])
         theirs = [args[i] for i in linked.tolist()]
         correlation = _integers([each.correlation for each in theirs])
-        if self._exact and (correlation == -1).any():
-            connection = _integers([each.connection for each in theirs])
-            correlation = np.where(correlation == -1, connection, correlation)
         self.columns["correlation"].scatter(len(args), linked, correlation)
 
     def _append_places(self, kept: list[Any], args: list[Any], kind: Array) -> None:

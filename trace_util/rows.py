@@ -53,7 +53,6 @@ class ExactArgs(Args, gc=False, frozen=True):
     are told by these arguments.
     """
 
-    connection: Any = field(default=-1, name="connection_id")
     task_type: Any = field(default=None, name="Task Type")
     level: Any = None
 
