@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trace_util.events import Trace
 from trace_util.facts import Facts
 from trace_util.report.oddities import oddities
-from trace_util.report.text import PLAIN, Style, name_column, number_column, share, table, unit_for
+from trace_util.report.text import (
+    PLAIN,
+    Style,
+    clean,
+    counted,
+    duration,
+    name_column,
+    number_column,
+    share,
+    table,
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,6 @@ class Overview:
     gpu_busy_ns: int | None  # inside the window
     busy_share: float | None
     kernels: int
-    launches: int
     oddities: int
 
 
@@ -38,32 +48,37 @@ def overview(trace: Trace, facts: Facts) -> Overview:
         gpu_busy_ns=facts.window_busy_ns,
         busy_share=facts.busy_share,
         kernels=facts.kernel_count,
-        launches=facts.launch_count,
         oddities=len(oddities(trace, facts)),
     )
 
 
 def overview_text(lines: Sequence[Overview], style: Style = PLAIN) -> str:
-    """The table of all traces."""
-    window = unit_for([one.window_ns for one in lines])
+    """The table of all traces, called by what their paths do not share."""
+    folder = _folder([one.file for one in lines])
     columns = [
         name_column("trace"),
         name_column("GPU"),
-        *map(number_column, ("events", "steps", f"window {window.name}", "GPU busy")),
-        *map(number_column, ("kernels", "launches", "to know")),
+        *map(number_column, ("events", "steps", "window", "GPU busy")),
+        *map(number_column, ("kernels", "to know")),
     ]
     rows = [
         (
-            one.file,
-            one.gpu or "-",
+            one.file[len(folder) :].removesuffix(".gz").removesuffix(".json"),
+            (one.gpu or "-").removeprefix("NVIDIA "),
             f"{one.events:,}",
             str(one.steps),
-            window.number(one.window_ns),
+            "-" if one.window_ns is None else duration(one.window_ns),
             "-" if one.busy_share is None else share(one.busy_share),
             f"{one.kernels:,}",
-            f"{one.launches:,}",
             str(one.oddities),
         )
         for one in lines
     ]
-    return table(columns, rows, style, indent=0) + "\n"
+    title = counted(len(lines), "trace") + (f" in {clean(folder)}" if folder else "")
+    return f"{style.bold(title)}\n{table(columns, rows, style, indent=0)}\n"
+
+
+def _folder(files: Sequence[str]) -> str:
+    """The folder that all files share, up to its last slash."""
+    shared = os.path.commonprefix([os.path.dirname(file) + os.sep for file in files])
+    return shared[: shared.rfind(os.sep) + 1] if os.path.dirname(shared) else ""

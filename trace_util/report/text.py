@@ -59,7 +59,9 @@ class Unit(NamedTuple):
 
     def number(self, value_ns: float | None) -> str:
         """The value in this unit, without its name; "-" for what cannot be known."""
-        return "-" if value_ns is None else f"{value_ns / self.ns:,.{self.decimals}f}"
+        if not value_ns:
+            return "-" if value_ns is None else "0"
+        return f"{value_ns / self.ns:,.{self.decimals}f}"
 
 
 def unit_for(values_ns: Sequence[float | None]) -> Unit:
