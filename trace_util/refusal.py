@@ -62,9 +62,7 @@ def _reason(source: Source, document: Document) -> str:
 
 def _list_reason(document: Document) -> str:
     if document.intake.phases or document.intake.skipped:
-        return "a JSON list, but no item of it is a complete event that can be read" + _counts(
-            document
-        )
+        return "a JSON list without one complete event that can be read" + _counts(document)
     return "an empty JSON list: " + NO_EVENTS
 
 

@@ -132,24 +132,28 @@ def mended_event(text: bytes, repairs: Counter[str]) -> bytes:
 def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tuple[bytes, int]:
     """The string that opens just before ``at``, with its quotes; and where it ends.
 
-    A quote closes it only where what follows may follow a string. A string that never closes is
-    left open, so that the event is not taken for sound.
+    A quote closes it only where what follows may follow a string. A string that never closes, or
+    holds an odd number of quotes, is left open, so that the event is not taken for sound: two texts
+    have met in it.
     """
     after = _AFTER_VALUE if is_value else _AFTER_KEY
-    parts = [b'"']
+    parts, found = [b'"'], Counter[str]()
     for match in _QUOTE.finditer(text, at):
         parts.append(text[at : match.start()])
         at = match.end()
         if match["raw"]:
-            repairs[CONTROLS] += 1
+            found[CONTROLS] += 1
             parts.append(_DAMAGE)
         elif match["quote"] and after.match(text, at):
+            if found[QUOTES] % 2:
+                break
+            repairs += found
             parts.append(b'"')
             return b"".join(parts), at
         elif match["quote"] and is_value and _KEY_FOLLOWS.match(text, at):
-            break  # the next key, so no quote was missing its backslash: two texts have met here
+            break
         elif match["quote"]:
-            repairs[QUOTES] += 1
+            found[QUOTES] += 1
             parts.append(b'\\"')
         else:
             parts.append(match[0])
