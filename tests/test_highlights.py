@@ -95,6 +95,11 @@ def test_first_launch_is_noted_against_the_later_steps(tmp_path: Path) -> None:
     assert note.detail == "ProfilerStep#2, cudaLaunchKernel"
 
 
+def test_first_launch_is_not_counted_among_the_later_ones(tmp_path: Path) -> None:
+    [note] = [n for n in focus_of(tmp_path, STEPS[:6]).notes if "first launch" in n.text]
+    assert note.text == "first launch, 40 µs into the step (later steps: 10 µs)"
+
+
 def test_first_launch_of_a_single_step_is_compared_with_nothing(tmp_path: Path) -> None:
     [note] = [n for n in focus_of(tmp_path, STEPS[:3]).notes if "first launch" in n.text]
     assert note.text == "first launch, 40 µs into the step"

@@ -114,8 +114,8 @@ def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
     if hidden:
         events = "GPU events overlap" if hidden > 1 else "GPU event overlaps"
         yield (
-            f"{hidden} {events} another one on the same stream; the Perfetto UI leaves such events "
-            "out (v52) or moves them to a row of their own (v57), so that a stream shows gaps where "
+            f"{hidden} {events} another one on the same stream; the Perfetto UI leaves them out "
+            "(v52) or moves them to a row of their own (v57), so that a stream shows gaps where "
             "there are none"
         )
 
