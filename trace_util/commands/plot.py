@@ -1,0 +1,45 @@
+"""Draw the timeline of a trace: CPU ops and calls, launches, GPU streams, steps, and why the GPU
+was idle. Several traces are stacked on one scale. The name after -o decides the format: an .svg
+needs nothing, a .png needs matplotlib (the extra `plot`)."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """examples:
+  trace-util plot traces/02_linear/1024_32_64_eager.json -o linear.svg
+  trace-util plot eager.json compiled.json --align step -o both.png --theme dark
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trace-util plot``."""
+    add = parser.add_argument
+    add("traces", metavar="TRACE", nargs="+", help="a trace; several are stacked")
+    add("-o", "--output", metavar="FILE", required=True, help="the figure, .svg or .png")
+    add("--step", type=int, metavar="N", help="show one step, by its number in the trace")
+    add("--range", metavar="A:B", help="show from A to B, in µs since the start of the window")
+    add("--align", choices=("window", "step"), default="window", help="step: lay the starts of one "
+        "step (--step, else the last one) below each other; default: %(default)s")  # fmt: skip
+    add("--theme", choices=("light", "dark", "auto"), default="light",
+        help="auto (.svg only) follows the reader's preference; default: %(default)s")  # fmt: skip
+    add("--width", type=float, default=960, metavar="PX", help="default: %(default)s")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the figure; returns 0."""
+    import sys
+    from pathlib import Path
+
+    from trace_util.plot.figure import timeline
+    from trace_util.plot.request import footer_of, view_of, write_figure
+    from trace_util.reader import read_trace
+
+    view = view_of(args)
+    traces = [read_trace(path) for path in args.traces]
+    scene = timeline(traces, view, width=args.width, footer=footer_of(args))
+    output = Path(args.output)
+    write_figure(scene, output, args.theme)
+    print(output)
+    print(f"{output}: {scene.width:.0f} x {scene.height:.0f} px", file=sys.stderr)
+    return 0

@@ -1,0 +1,82 @@
+"""Traces -> the scene of their timelines, with headings from what the traces say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trace_util.events import Trace, TraceError
+from trace_util.facts import Facts, trace_facts
+from trace_util.links import Links, link
+from trace_util.plot.lanes import View, panel_of, span_of
+from trace_util.plot.layout import Heading, plot_width, scene_of
+from trace_util.plot.scene import Scene
+from trace_util.report.text import clean, duration, share
+
+WIDTH = 960.0
+NARROWEST, WIDEST = 480.0, 4000.0
+WHOLE_WINDOW = View()
+CELL = 2.0  # px; bars narrower than that are merged with their neighbours
+
+
+def timeline(
+    traces: Sequence[Trace],
+    view: View = WHOLE_WINDOW,
+    *,
+    width: float = WIDTH,
+    cell: float = CELL,
+    footer: str = "",
+    links: Sequence[Links] = (),
+    facts: Sequence[Facts] = (),
+) -> Scene:
+    """The timelines of some traces, stacked on one scale.
+
+    Raises:
+        TraceError: no trace, or one without what the view asks for.
+    """
+    if not traces:
+        raise TraceError("no trace to draw; name one")
+    links = links or [link(trace) for trace in traces]
+    facts = facts or [trace_facts(*both) for both in zip(traces, links, strict=True)]
+    whole = list(zip(traces, links, facts, strict=True))
+    spans = [span_of(*one, view) for one in whole]
+    resolution = max(end - start for start, end, _ in spans) / plot_width(width) * cell
+    panels = [panel_of(*one, view, resolution) for one in whole]
+    headings = [heading(trace, one, view) for trace, _, one in whole]
+    return scene_of(panels, headings, width, footer)
+
+
+def heading(trace: Trace, facts: Facts, view: View) -> Heading:
+    """Title, busy share, and the command, GPU and versions of a trace."""
+    run = trace.header.run
+    title = Path(trace.path).name
+    if isinstance(run.get("lesson"), str) and isinstance(run.get("tag"), str):
+        title = f"{run['lesson']} · {run['tag']}"
+    lines = (_activity(facts, view), _provenance(trace, facts))
+    return Heading(clean(title), tuple(clean(line) for line in lines if line))
+
+
+def _activity(facts: Facts, view: View) -> str:
+    if view.step is not None or view.last_step:
+        step = next((s for s in facts.steps if s.number == view.step), facts.steps[-1])
+        if facts.gpu_activity != "recorded":
+            return f"{step.name}: {duration(step.duration_ns)} on the CPU"
+        return (
+            f"{step.name}: {duration(step.duration_ns)} on the CPU; "
+            f"it launched {duration(step.gpu_busy_ns)} of GPU work"
+        )
+    if facts.window_busy_ns is None or facts.window_ns is None:
+        return f"window {duration(facts.window_ns)}"
+    return (
+        f"GPU busy {duration(facts.window_busy_ns)} of the window's {duration(facts.window_ns)} "
+        f"({share(facts.busy_share)})"
+    )
+
+
+def _provenance(trace: Trace, facts: Facts) -> str:
+    run = trace.header.run
+    versions = run.get("versions")
+    told = versions if isinstance(versions, dict) else {}
+    named = [f"{name} {told[name]}" for name in ("torch", "driver") if told.get(name)]
+    gpu = facts.gpu or ("no GPU" if facts.gpu_activity == "none" else None)
+    return " · ".join(str(part) for part in (run.get("command"), gpu, *named) if part)
