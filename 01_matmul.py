@@ -18,7 +18,11 @@ Run
   python 01_matmul.py --warmup                # the same without the cold start
   python 01_matmul.py --size 4096 --warmup    # compute-bound
   python 01_matmul.py --size 4096 --warmup --compile
+  python 01_matmul.py --sweep                 # from one regime to the other
 """
+
+import sys
+from functools import partial
 
 import torch
 from torch.profiler import profile, record_function, schedule
@@ -32,6 +36,7 @@ add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s
 add("--warmup", action="store_true", help="run three times before recording")
 add("--compile", action="store_true", help="compile the function with torch.compile")
 add("--compile_mode", choices=record.COMPILE_MODES, default="default", help="default: %(default)s")
+add("--sweep", action="store_true", help="sizes 64 to 8192 in one run: when is the GPU the limit?")
 args = parser.parse_args()
 
 # ---------------------------------------------------------------------------------------------
@@ -51,9 +56,11 @@ run = record.begin(
     warm=args.warmup,
 )
 torch.set_grad_enabled(False)
-x, w, b = (
-    torch.randn(args.size, args.size, device=run.device, dtype=run.dtype) for _ in range(3)
-)  # [S, S] each
+
+
+def operands(size):
+    shape = (3, size, size)
+    return torch.randn(shape, device=run.device, dtype=run.dtype).unbind()  # [S, S] each
 
 
 def matmul_add(x, w, b):
@@ -61,6 +68,7 @@ def matmul_add(x, w, b):
 
 
 forward = torch.compile(matmul_add, mode=args.compile_mode) if args.compile else matmul_add
+x, w, b = operands(args.size)
 
 
 def step():
@@ -90,23 +98,34 @@ record.predict(
 # --warmup some of that is still to come when recording begins. The schedule skips one step, runs
 # the profiler for one step whose events it discards, and keeps three.
 
+
+def recording(step):
+    with profile(
+        activities=run.activities,
+        schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
+        record_shapes=args.record_shapes,
+        profile_memory=args.profile_memory,
+        with_stack=args.with_stack,
+    ) as prof:
+        for _ in range(args.steps):
+            with record_function("matmul_add"):
+                step()
+            prof.step()
+    return prof
+
+
+if args.sweep:
+    sizes = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+    steps = ((n, 2 * n**3 + n**2, partial(forward, *operands(n))) for n in sizes)
+    record.sweep(run, "size", steps, recording)
+    sys.exit()
+
 unprofiled = None
 if args.warmup:
     for _ in range(3):
         step()
     unprofiled = record.step_time(step, run.device)
-
-with profile(
-    activities=run.activities,
-    schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
-    record_shapes=args.record_shapes,
-    profile_memory=args.profile_memory,
-    with_stack=args.with_stack,
-) as prof:
-    for _ in range(args.steps):
-        with record_function("matmul_add"):
-            step()
-        prof.step()
+prof = recording(step)
 
 # ---------------------------------------------------------------------------------------------
 # Read it back

@@ -22,6 +22,8 @@ Run
 """
 
 import os
+import sys
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -46,6 +48,7 @@ add("--hidden", type=record.size, default=3072, help="width inside the MLP (defa
 add("--activation", choices=REFERENCES, default="gelu_tanh", help="default: %(default)s")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 add("--kernel", choices=("triton", "fused", "liger", "hub"), default="triton", help="whose kernel")
+add("--sweep", choices=("batch",), help="batch 1 to 128 in one run: when is the GPU the limit?")
 add("--cuda_graph", action="store_true", help="capture a step once and replay it (GPU only)")
 args = record.interpretable(parser, parser.parse_args())
 
@@ -138,6 +141,22 @@ record.predict(
 # ---------------------------------------------------------------------------------------------
 # The first call compiles the Triton kernel, once for any shape.
 
+
+def recording(step):
+    with profile(
+        activities=run.activities,
+        schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
+        record_shapes=args.record_shapes,
+        profile_memory=args.profile_memory,
+        with_stack=args.with_stack,
+    ) as prof:
+        for _ in range(args.steps):
+            with record_function("kernels_mlp_fwd"):
+                step()
+            prof.step()
+    return prof
+
+
 with record.needs_kernel(args.kernel, args.activation):
     for _ in range(3):
         step()
@@ -152,19 +171,15 @@ if args.cuda_graph:
         return y
 
 
-unprofiled = record.step_time(step, run.device)
+if args.sweep:
+    batches = (1, 2, 4, 8, 16, 32, 64, 128)
+    inputs = (torch.randn(n, args.seq, args.dim, device=x.device, dtype=x.dtype) for n in batches)
+    steps = ((len(x), 3 * gemm // args.batch * len(x), partial(forward, x)) for x in inputs)
+    record.sweep(run, "batch", steps, recording)
+    sys.exit()
 
-with profile(
-    activities=run.activities,
-    schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
-    record_shapes=args.record_shapes,
-    profile_memory=args.profile_memory,
-    with_stack=args.with_stack,
-) as prof:
-    for _ in range(args.steps):
-        with record_function("kernels_mlp_fwd"):
-            step()
-        prof.step()
+unprofiled = record.step_time(step, run.device)
+prof = recording(step)
 
 # ---------------------------------------------------------------------------------------------
 # Read it back

@@ -20,6 +20,9 @@ Run
   python 03_simple_mlp.py --batch 1 --seq 1 --cuda_graph  # one launch for all five
 """
 
+import sys
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -44,6 +47,7 @@ add("--activation", choices=ACTIVATIONS, default="gelu_tanh", help="default: %(d
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 add("--compile", action="store_true", help="compile the MLP with torch.compile")
 add("--compile_mode", choices=record.COMPILE_MODES, default="default", help="default: %(default)s")
+add("--sweep", choices=("batch",), help="batch 1 to 128 in one run: when is the GPU the limit?")
 add("--cuda_graph", action="store_true", help="capture a step once and replay it (GPU only)")
 args = parser.parse_args()
 
@@ -110,6 +114,22 @@ record.predict(
 # A CUDA graph is captured after the warm-up: from then on a step is one launch of all its kernels.
 # The profiler's own cost hides what a compiler wins, so the step is first timed without it.
 
+
+def recording(step):
+    with profile(
+        activities=run.activities,
+        schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
+        record_shapes=args.record_shapes,
+        profile_memory=args.profile_memory,
+        with_stack=args.with_stack,
+    ) as prof:
+        for _ in range(args.steps):
+            with record_function("mlp_fwd"):
+                step()
+            prof.step()
+    return prof
+
+
 for _ in range(3):
     step()
 
@@ -123,19 +143,15 @@ if args.cuda_graph:
         return y
 
 
-unprofiled = record.step_time(step, run.device)
+if args.sweep:
+    batches = (1, 2, 4, 8, 16, 32, 64, 128)
+    inputs = (torch.randn(n, args.seq, args.dim, device=x.device, dtype=x.dtype) for n in batches)
+    steps = ((len(x), 3 * gemm // args.batch * len(x), partial(forward, x)) for x in inputs)
+    record.sweep(run, "batch", steps, recording)
+    sys.exit()
 
-with profile(
-    activities=run.activities,
-    schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
-    record_shapes=args.record_shapes,
-    profile_memory=args.profile_memory,
-    with_stack=args.with_stack,
-) as prof:
-    for _ in range(args.steps):
-        with record_function("mlp_fwd"):
-            step()
-        prof.step()
+unprofiled = record.step_time(step, run.device)
+prof = recording(step)
 
 # ---------------------------------------------------------------------------------------------
 # Read it back

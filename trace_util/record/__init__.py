@@ -6,6 +6,8 @@ plumbing to this package, the only one in ``trace_util`` that imports torch.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .device import require_compile
 from .flags import COMPILE_MODES, DTYPES, LessonParser, size
 from .kernels import interpretable, needs_kernel
@@ -36,4 +38,14 @@ __all__ = [
     "section",
     "size",
     "step_time",
+    "sweep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # A sweep needs the explanations, tqdm and matplotlib; a single run should not wait for them.
+    if name == "sweep":
+        from .size_sweep import sweep
+
+        return sweep
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -82,6 +82,8 @@ def begin(
         require_compile(device)
     if getattr(flags, "cuda_graph", False) and device.type == "cpu":
         raise TraceError("--cuda_graph: needs a GPU; leave it out")
+    if getattr(flags, "cuda_graph", False) and flags.sweep:
+        raise TraceError("--cuda_graph: captures one size, and --sweep runs many; leave one out")
     rank = os.environ.get("RANK")
     tag = ("cpu_" if device.type == "cpu" else "") + tag + (f"_rank{rank}" if rank else "")
     require_writable(Path(flags.trace_dir))

@@ -53,9 +53,9 @@ def save(
     saved = Saved(run, run.path, run.path.with_suffix(".txt"))
     replaced = saved.trace.exists()
     try:
-        with _whole_file(saved.table) as part:
+        with whole_file(saved.table) as part:
             part.write_text(_table(prof, run) + "\n")
-        with _whole_file(saved.trace) as part:
+        with whole_file(saved.trace) as part:
             _export(prof, part, facts, saved.trace.name)
     except OSError as error:
         raise TraceError(f"{saved.trace}: not written: {error.strerror or error}") from None
@@ -65,7 +65,7 @@ def save(
 
 
 @contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """A file to write that becomes ``path`` when the block ends well and is gone otherwise."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

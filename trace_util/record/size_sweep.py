@@ -1,0 +1,118 @@
+"""One lesson at many sizes: where does the GPU become the bottleneck?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch.profiler import profile
+from tqdm import tqdm
+
+from ..devices import device_of
+from ..events import TraceError
+from ..explain import explanation
+from ..facts import trace_facts
+from ..links import link
+from ..plot.sweep import draw_sweep
+from ..reader import read_trace
+from ..report import sweep as report
+from .output import say, section
+from .run import Run, run_facts
+from .save import save, whole_file
+from .timing import step_time
+
+# A CPU takes minutes for what a GPU does in a millisecond; the curve is clear long before.
+SLOWEST_STEP_US = 1e6
+
+
+class Point(NamedTuple):
+    """One size: its value, the floating-point operations of a step, and the step."""
+
+    value: int
+    flops: float
+    step: Callable[[], Any]
+
+
+# What a lesson hands over, and how it records one of its steps.
+Points = Iterable[tuple[int, float, Callable[[], Any]]]
+Recording = Callable[[Callable[[], Any]], profile]
+
+
+def sweep(
+    run: Run,
+    flag: str,
+    points: Points,
+    recording: Recording,
+) -> None:
+    """Record every point as a run of its own, then print the table and write JSON and figure.
+
+    ``flag`` is the flag that ``value`` stands for. The traces go to ``<trace_dir>/sweep_<tag>/``,
+    table and figure beside that folder. Points after a step of more than a second are left out.
+    """
+    measured = []
+    planned = [Point(*point) for point in points]
+    for point in tqdm(planned, desc=f"--{flag}", unit="run", disable=None):
+        measured.append(_measure(run, flag, point, recording))
+        if measured[-1]["unprofiled_step_us"]["median"] > SLOWEST_STEP_US:
+            left = len(planned) - len(measured)
+            if left:
+                say(f"note: stopped at --{flag} {point.value}: a step takes over a second")
+            break
+    result = {"run_facts": run_facts(run), "flag": flag, "points": measured}
+    section("Sweep")
+    print(report.table(result))
+    print(report.crossover(result))
+    _write(run, result)
+
+
+def _measure(run: Run, flag: str, point: Point, recording: Recording) -> dict[str, Any]:
+    folder = Path(run.flags.trace_dir) / f"sweep_{run.tag}"
+    folder.mkdir(exist_ok=True)
+    flags = argparse.Namespace(**{**vars(run.flags), flag: point.value, "trace_dir": folder})
+    one = dataclasses.replace(run, flags=flags, tag=f"{flag}_{point.value}")
+    for _ in range(3):
+        point.step()
+    unprofiled = step_time(point.step, run.device)
+    prof = recording(point.step)
+    saved = save(one, prof, unprofiled=unprofiled, relative_error=None)
+    return {"value": point.value, "flops": point.flops, **measured_facts(saved.trace)}
+
+
+def measured_facts(path: Path) -> dict[str, Any]:
+    """The facts of one point, read back from its trace; times in microseconds."""
+    trace = read_trace(path)
+    links = link(trace)
+    facts = trace_facts(trace, links)
+    steps = facts.steps
+    gpu = device_of(trace.header)
+    dtype = trace.header.run["flags"]["dtype"]
+    recorded = facts.gpu_activity == "recorded"
+    return {
+        "trace": f"{path.parent.name}/{path.name}",
+        "unprofiled_step_us": trace.header.run["unprofiled_step_us"],
+        "profiled_step_us": (facts.median_step_ns or 0) / 1e3,
+        "gpu_busy_us": sorted(s.gpu_busy_ns for s in steps)[len(steps) // 2] / 1e3
+        if recorded and steps
+        else None,
+        "gpu_busy_share": facts.busy_share,
+        "kernels": sorted(s.kernels for s in steps)[len(steps) // 2] if recorded else None,
+        "peak_flops_per_s": gpu.peak_flops_per_s(dtype) if gpu else None,
+        "regime": explanation(trace).regime,
+    }
+
+
+def _write(run: Run, result: dict[str, Any]) -> None:
+    path = Path(run.flags.trace_dir) / f"sweep_{run.tag}.json"
+    with whole_file(path) as part:
+        part.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\ntable   {path}\ntraces  {path.with_suffix('')}/")
+    figure = path.with_suffix(".svg")
+    try:
+        draw_sweep(result, figure)
+        print(f"figure  {figure}")
+    except TraceError as error:
+        say(f"note: {error}")
