@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace
 from trace_util.links import Links
 from trace_util.nesting import nearest
+from trace_util.tally import distinct
 from trace_util.timeline import Indexes, Nanoseconds
 
 
@@ -36,7 +37,7 @@ def beneath(trace: Trace, links: Links, rows: Indexes) -> Beneath:
     reach = max(
         int(events.end_ns[rows].max(initial=origin)), int(events.start_ns[calls].max(initial=0))
     )
-    place = _Places(events, origin, reach - origin + 1)
+    place = _Places(events, np.concatenate((rows, calls)), origin, reach - origin + 1)
     calls = calls[np.argsort(place(calls, events.start_ns[calls]), kind="stable")]
     key = place(calls, events.start_ns[calls])
     first = np.searchsorted(key, place(rows, events.start_ns[rows]), side="left")
@@ -52,11 +53,11 @@ def beneath(trace: Trace, links: Links, rows: Indexes) -> Beneath:
 class _Places:
     """One sortable number for a time on a thread."""
 
-    def __init__(self, events: Events, origin_ns: int, span_ns: int) -> None:
+    def __init__(self, events: Events, rows: Indexes, origin_ns: int, span_ns: int) -> None:
         self.events, self.origin_ns, self.span_ns = events, origin_ns, span_ns
         self.threads = int(events.thread.max(initial=0)) + 2
         # Only the threads that occur are numbered, so that the product stays far below 2**63.
-        self.known = np.unique(self._thread(np.arange(len(events))))
+        self.known = distinct(self._thread(rows))
 
     def _thread(self, rows: Indexes) -> Indexes:
         process = self.events.process[rows].astype(np.int64)
