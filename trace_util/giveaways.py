@@ -197,6 +197,15 @@ def path_rest(path: str) -> str:
     return re.split(r"[\\/]", beneath_home)[-1]
 
 
+def host_in_file_name(name: str) -> str | None:
+    """The host that ``tensorboard_trace_handler`` wrote into a file's name, ``None`` otherwise.
+
+    It makes ``HOST_PID.TIME.pt.trace.json`` (torch/profiler/profiler.py, torch 2.11).
+    """
+    m = re.match(r"(?:.*/)?([^/]+?)_\d+\.\d+\.pt\.trace\.json", name)
+    return m[1] if m and not _NOTHING.fullmatch(m[1]) else None
+
+
 def kind_of_key(key: str) -> str | None:
     """The kind of the value that a member of this name holds, ``None`` for an innocent name."""
     return next((kind for kind, pattern in _KEY_KINDS if pattern.fullmatch(key)), None)

@@ -1,0 +1,31 @@
+"""What a stranger's browser gets at an address: the true state of a link."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+TIMEOUT_S = 10.0
+_COMPARED_BYTES = 4096
+
+
+def objection(url: str, copy: Path) -> str | None:
+    """Why the address does not open for everybody, ``None`` if it does.
+
+    One plain GET without a token, through every redirect, as the Perfetto UI makes it. The first
+    bytes must be those of the file that was sent: a page of HTML is an answer too.
+    """
+    request = urllib.request.Request(url, headers={"User-Agent": "trace-util (link check)"})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            begin = answer.read(_COMPARED_BYTES)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return f"the Hub answers {error.code} to a GET without a token"
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer to a GET without a token ({getattr(error, 'reason', error)})"
+    with copy.open("rb") as file:
+        same = begin == file.read(_COMPARED_BYTES)
+    return None if same else "the Hub answers with something else than the file"

@@ -1,0 +1,151 @@
+"""Packed copies to their bucket: what is there already, consent, sending, links that were tried."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trace_util.events import TraceError
+from trace_util.perfetto import public_link
+from trace_util.share import answer, consent, sending
+from trace_util.share.address import FileAddress, file_url
+from trace_util.share.bucket import Hub, content_hashes
+from trace_util.share.consent import Ask, Say
+from trace_util.share.index_page import write_index
+from trace_util.share.outcome import Item, Upload
+from trace_util.share.packing import Packed
+from trace_util.share.target import Target
+
+THERE_ALREADY = "there already, with the same content"
+_LINKS_AT_ONCE = 8
+_SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Copies on their way to a bucket."""
+
+    hub: Hub
+    target: Target
+    files: tuple[Packed, ...]
+    say: Say
+    ask: Ask | None
+    yes: bool
+    quiet: bool
+
+    def planned(self) -> Upload:
+        """What :meth:`done` would do; nothing is created or sent."""
+        same, new = self._compared(self._hashes())
+        self._announce(new)
+        skipped = [self.item(one, THERE_ALREADY) for one in same]
+        skipped += [self.item(one, "dry run: would be sent") for one in new]
+        return self.outcome(skipped=tuple(skipped), dry_run=True)
+
+    def done(self) -> Upload:
+        """Send what is not there yet, once that is agreed, and try the links.
+
+        Raises:
+            TraceError: not agreed, or the bucket could not be made.
+        """
+        hashes = self._hashes()
+        same, new = self._compared(hashes)
+        self._announce(new)
+        if new:
+            consent.obtain(self.target, new, yes=self.yes, ask=self.ask)
+        target = _made(self.hub, self.target, self.say)
+        failed = self._send(new, hashes)
+        sent = [one for one in new if one.remote not in failed]
+        links = self._tried([*same, *sent], target)
+        index_url = None
+        if sent:
+            traces = [one for one in (*same, *sent) if not one.candidate.is_table]
+            rows = [(one.copy, one.remote, links[one.remote].link) for one in traces]
+            index_url = write_index(self.hub, target.bucket, rows, self.say)
+        return replace(
+            self.outcome(index_url=index_url),
+            public=not target.private,
+            sent=tuple(links[one.remote] for one in sent),
+            skipped=tuple(_also(THERE_ALREADY, links[one.remote]) for one in same),
+            failed=tuple(self.item(one, failed[one.remote]) for one in new if one.remote in failed),
+        )
+
+    def item(self, one: Packed, reason: str | None, link: str | None = None) -> Item:
+        """What is reported of a file."""
+        url = file_url(self.hub.endpoint, self.target.bucket, one.remote)
+        return Item(one.candidate.shown, one.remote, url, link, reason)
+
+    def outcome(self, **what: Any) -> Upload:
+        """A result for this bucket."""
+        public = not self.target.private if self.target.exists else None
+        return Upload(self.target.bucket, public, **what)
+
+    def _hashes(self) -> dict[str, str]:
+        digests = content_hashes([one.copy for one in self.files])
+        return {one.remote: digest for one, digest in zip(self.files, digests, strict=True)}
+
+    def _compared(self, hashes: dict[str, str]) -> tuple[list[Packed], list[Packed]]:
+        """The files that the bucket has already, by content, and the others."""
+        there = self.hub.hashes(self.target.bucket, list(hashes)) if self.target.exists else {}
+        same = [one for one in self.files if there.get(one.remote) == hashes[one.remote]]
+        return same, [one for one in self.files if there.get(one.remote) != hashes[one.remote]]
+
+    def _announce(self, new: Sequence[Packed]) -> None:
+        if not new:
+            self.say(f"{self.target.bucket}: nothing new to send")
+            return
+        consent.announce(self.target, new, _size(sum(one.size_bytes for one in new)), self.say)
+
+    def _send(self, new: Sequence[Packed], hashes: dict[str, str]) -> dict[str, str]:
+        """Send; returns why a file is not in the bucket, for each that is not."""
+        parcels = [sending.Parcel(one.copy, one.remote, one.size_bytes) for one in new]
+        failed = sending.send_all(self.hub, self.target.bucket, parcels, quiet=self.quiet)
+        wanted = {one.remote: hashes[one.remote] for one in new}
+        there = sending.really_there(self.hub, self.target.bucket, wanted)
+        if there is None:  # nobody to ask: what the sending said stands
+            return failed
+        lost = "was sent, but the bucket does not have it; run it again"
+        return {path: failed.get(path, lost) for path in wanted if path not in there}
+
+    def _tried(self, files: Sequence[Packed], target: Target) -> dict[str, Item]:
+        """The files with their links, each tried as a stranger; by remote path."""
+        with ThreadPoolExecutor(_LINKS_AT_ONCE) as pool:
+            items = pool.map(lambda one: self._try_link(one, target), files)
+            return {one.remote: item for one, item in zip(files, items, strict=True)}
+
+    def _try_link(self, one: Packed, target: Target) -> Item:
+        if target.private:
+            command = shlex.quote(str(FileAddress(target.bucket, one.remote)))
+            how = None if one.candidate.is_table else f"private; trace-util open {command}"
+            return self.item(one, how)
+        item = self.item(one, None)
+        assert item.url is not None
+        wrong = answer.objection(item.url, one.copy)
+        if wrong is not None:
+            return replace(item, reason=f"its link does not open: {wrong}")
+        link = None if one.candidate.is_table else public_link(item.url)
+        return replace(item, link=link)
+
+
+def _made(hub: Hub, target: Target, say: Say) -> Target:
+    """The bucket, created if it was missing, as the Hub then describes it."""
+    if target.exists:
+        return target
+    hub.create(target.bucket, target.private)
+    private = hub.is_private(target.bucket)
+    if private is None or (target.private and not private):
+        raise TraceError(f"{target.bucket}: could not be made {target.visibility}; nothing is sent")
+    if private != target.private:
+        say(f"{target.bucket}: was made private, as its organisation wants it")
+    return Target(target.bucket, True, private)
+
+
+def _also(reason: str, item: Item) -> Item:
+    return replace(item, reason=f"{reason}; {item.reason}" if item.reason else reason)
+
+
+def _size(size_bytes: int) -> str:
+    unit, name = next(((u, n) for u, n in _SIZE_UNITS if size_bytes >= u), _SIZE_UNITS[-1])
+    return f"{size_bytes / unit:.3g} {name}"

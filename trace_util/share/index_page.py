@@ -1,0 +1,92 @@
+"""The page of a bucket: a README.md with one line a trace."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from trace_util.events import Trace, TraceError
+from trace_util.share.address import file_url
+from trace_util.share.bucket import Hub, content_hashes
+from trace_util.share.consent import Say
+
+PAGE = "README.md"
+_BEGIN = "<!-- trace-util: this table is rewritten by each upload, the text around it is kept -->"
+_END = "<!-- trace-util: end -->"
+_TOP = "# Traces\n\nRecorded with torch.profiler. A link opens the trace in the Perfetto UI.\n"
+_HEAD = "| trace | lesson | GPU | versions | verdict | Perfetto |\n|---|---|---|---|---|---|\n"
+_ROW_PATH = re.compile(r"^\| \[.*?\]\([^)\s]*?/resolve/([^)\s]+)\)")
+
+Row = tuple[Path, str, str | None]  # the copy, its path in the bucket, its link
+
+
+def write_index(hub: Hub, bucket: str, rows: Sequence[Row], say: Say) -> str | None:
+    """The address of the bucket's page, brought up to date; ``None`` where that was not possible.
+
+    The page is a courtesy: its failure is said and is no failure of the upload.
+    """
+    try:
+        lines = {remote: _line(hub, bucket, row) for row in rows for remote in [row[1]]}
+        with tempfile.TemporaryDirectory(prefix="trace-util-") as folder:
+            page = Path(folder) / PAGE
+            there = set(hub.listing(bucket))
+            if PAGE in there:
+                hub.fetch(bucket, PAGE, page)
+            old = page.read_text("utf-8") if page.exists() else None
+            if old is not None and _BEGIN not in old:
+                say(f"{bucket}: its {PAGE} is somebody's own and is left as it is")
+                return None
+            page.write_text(_page(old, lines, there), "utf-8")
+            if hub.hashes(bucket, [PAGE]).get(PAGE) != content_hashes([page])[0]:
+                hub.send(bucket, [(page, PAGE)])
+    except TraceError as error:
+        say(f"the page of {bucket} was not written: {error}")
+        return None
+    return file_url(hub.endpoint, bucket, PAGE)
+
+
+def _page(old: str | None, lines: dict[str, str], there: set[str]) -> str:
+    """The page with new lines for these traces, and the old ones of the others that are there."""
+    before, _, rest = (old or f"{_TOP}\n{_BEGIN}\n{_END}\n").partition(_BEGIN)
+    table, _, after = rest.partition(_END)
+    known = {unquote(m[1]): line for line in table.splitlines() if (m := _ROW_PATH.match(line))}
+    known = {path: line for path, line in {**known, **lines}.items() if path in there}
+    body = "".join(f"{known[path]}\n" for path in sorted(known))
+    return f"{before}{_BEGIN}\n{_HEAD}{body}{_END}{after}"
+
+
+def _line(hub: Hub, bucket: str, row: Row) -> str:
+    from trace_util.reader import read_trace
+
+    copy, remote, link = row
+    name = f"[{_plain(remote)}]({file_url(hub.endpoint, bucket, remote)})"
+    opens = f"[open]({link})" if link else "–"
+    try:
+        about = _about(read_trace(copy, columns="summary"))
+    except TraceError:
+        about = ["–"] * 4  # Perfetto may still open what the reader refuses
+    return f"| {' | '.join([name, *map(_plain, about), opens])} |"
+
+
+def _about(trace: Trace) -> list[str]:
+    """Lesson, GPU, versions and verdict, a dash where the trace does not say."""
+    from trace_util.report.versions import versions
+
+    run = trace.header.run
+    lesson = " ".join(str(run[key]) for key in ("lesson", "variant", "tag") if run.get(key))
+    devices = dict.fromkeys(str(d.get("name") or "") for d in trace.header.device_properties)
+    gpu = str(run.get("gpu") or "") or ", ".join(name for name in devices if name)
+    shown = ", ".join(f"{what} {version}" for what, version in versions(trace).items())
+    return [text or "–" for text in (lesson, gpu, shown, _verdict(trace))]
+
+
+def _verdict(trace: Trace) -> str:
+    return ""
+
+
+def _plain(text: str) -> str:
+    """``text`` as Markdown shows it literally, within a table."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
