@@ -155,10 +155,12 @@ class EventList:
             start = window.at
             stop = end if start + reach >= end else self._border(start, start + reach) or end
             outcome = self._attempt(start, stop)
-            if outcome.kind == "broken" and outcome.at > start:
-                stop = self._border(start, outcome.at)
+            if outcome.kind in ("broken", "cut"):
+                # All that lies before the fault, or before the last border if there is none.
+                stop = self._border(start, outcome.at if outcome.at > start else stop)
                 outcome = self._attempt(start, stop) if stop else outcome
             if outcome.kind == "taken":
+                self._learn(stop)
                 window.at = stop
                 reach *= 2
             elif outcome.kind == "closed":
@@ -179,21 +181,31 @@ class EventList:
     def _one_event(self, end: int) -> None:
         """Take in the event at the window's start as it is, or mended; or drop it."""
         window = self.window
-        start, data = window.at, window.data
-        ends = [match.end() for match in islice(_BORDER_OR_END.finditer(data, start, end), 4)]
+        start = window.at
+        found = islice(_BORDER_OR_END.finditer(window.data, start, end), 4)
+        ends = [match.end() for match in found]
         ends = ends if len(ends) == 4 else [*ends, end]
-        for stop in ends:
-            if self._attempt(start, stop).kind == "taken":
-                window.at = stop
-                return
-        for stop in ends[:3]:
-            repairs: Counter[str] = Counter()
-            text = mended_event(data[start:stop], repairs)
-            if self._take(b"[" + text + b"]").kind == "taken":
-                self.intake.repairs += repairs
-                window.at = stop
-                return
+        for attempt in (self._attempt, self._mended_attempt):
+            for stop in ends:
+                outcome = attempt(start, stop)
+                if outcome.kind == "taken":
+                    self._learn(stop)
+                    window.at = stop
+                    return
+                if outcome.kind == "closed" and attempt == self._attempt:
+                    self._settled(outcome, stop)
+                    return
+                if outcome.kind != "cut":
+                    break  # the fault lies before this end, so a later one changes nothing
         self._drop(ends[0])
+
+    def _mended_attempt(self, start: int, end: int) -> _Outcome:
+        repairs: Counter[str] = Counter()
+        text = mended_event(self.window.data[start:end], repairs)
+        outcome = self._take(b"[" + text + b"]")
+        if outcome.kind == "taken":
+            self.intake.repairs += repairs
+        return outcome
 
     def _drop(self, end: int) -> None:
         window = self.window

@@ -212,13 +212,17 @@ def _fastest_inflaters() -> Any:
 
 
 def _up_to_damage(inflater: Any, block: bytes) -> bytes:
-    """What can be inflated before the damage: a failing call gives nothing, so in small steps."""
+    """What can be inflated before the damage: a call that fails gives nothing, so in small steps."""
     text = b""
-    try:
-        for i in range(len(block)):
-            text += inflater.decompress(block[i : i + 1])
-    except zlib.error:
-        pass
+    at = 0
+    for step in (4096, 64, 1):
+        try:
+            while at < len(block):
+                before = inflater.copy()
+                text += inflater.decompress(block[at : at + step])
+                at += step
+        except zlib.error:
+            inflater = before
     return text
 
 
