@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from conftest import RECORDED
 from loopback_hub import Account, Bucket, Fault, LoopbackHub, loopback_hub
 
 from trace_util.json_strings import text_of
@@ -358,12 +359,14 @@ def test_what_is_not_sent_is_listed_with_the_reason(hub, client, work):
     assert reasons == {
         ".hidden.json": "hidden",
         "empty.json": "empty",
-        "empty.json.gz": "empty",
+        "empty.json.gz": "an empty gzip file: an empty trace; was the export interrupted?",
         "half.json": "half-written or damaged: its brackets do not close",
         "half.json.gz": "half-written, its gzip stream ends early",
-        "graph.json": "an execution graph ('nodes'), not a trace ('traceEvents')",
+        "graph.json": (
+            "an execution graph (`nodes`), as ExecutionTraceObserver writes it, not a timeline"
+        ),
         "none.json": "no events; did the schedule reach its active steps?",
-        "pointer.json": "a Git LFS pointer in place of the trace; `git lfs pull` fetches that",
+        "pointer.json": "a Git LFS pointer; fetch the file itself with `git lfs pull`",
         "picture.png": "not a trace (.json, .json.gz) or its table (.txt)",
         "notes.txt": "a text, but not the table of a trace here",
         "out.json": "a link that leads out of the folder",
@@ -381,8 +384,8 @@ def test_a_folder_without_a_trace_is_an_error(hub, client, tmp_path):
     ran = client("traces", "-b", "t", cwd=tmp_path)
     assert ran.code == 1
     assert ran.error == (
-        "traces: no trace to send; traces/p.json is not one: a Git LFS pointer in place of the "
-        "trace; `git lfs pull` fetches that"
+        "traces: no trace to send; traces/p.json is not one: a Git LFS pointer; fetch the file "
+        "itself with `git lfs pull`"
     )
     assert client("upload", "none", "-b", "t", cwd=tmp_path).error == (
         "none: no such file or folder"
@@ -809,6 +812,26 @@ def test_the_page_keeps_other_traces_and_ones_own_words(hub, client, work):
         "02_linear/64_eager.json.gz", "03_simple_mlp/64_eager.json.gz", "more/x.json.gz"
     ]  # fmt: skip
     assert all(row.count("[open](https://ui.perfetto.dev/#!/?url=") == 1 for row in rows)
+
+
+def test_the_page_says_what_a_recorded_trace_is(hub, client, tmp_path):
+    source = RECORDED / "nvidia-h200" / "01_matmul" / "64_bf16_warm_eager.json.gz"
+    (tmp_path / "traces" / "01_matmul").mkdir(parents=True)
+    copy = tmp_path / "traces" / "01_matmul" / source.name
+    copy.write_bytes(source.read_bytes())
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=tmp_path)
+    (item,) = ran.outcome["sent"]
+    assert hub.content_of("ada/traces", item["remote"]) == source.read_bytes()
+    page = hub.content_of("ada/traces", "README.md").decode()
+    (row,) = [line for line in page.splitlines() if line.startswith("| [")]
+    cells = [cell.strip().replace("\\", "") for cell in row.split(" | ")]
+    run = json.loads(gzip.decompress(source.read_bytes()))["run_facts"]
+    assert cells[0] == f"| [01_matmul/64_bf16_warm_eager.json.gz]({item['url']})"
+    assert cells[1] == "01_matmul eager 64_bf16_warm_eager"
+    assert cells[2] == run["gpu"] == "NVIDIA H200"
+    assert f"torch {run['versions']['torch']}, " in cells[3]
+    assert cells[4].startswith("overhead-bound: the GPU works ")
+    assert cells[5] == f"[open]({item['link']}) |"
 
 
 def test_somebody_elses_page_is_left_alone(hub, client, work):

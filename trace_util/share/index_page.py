@@ -18,6 +18,7 @@ _BEGIN = "<!-- trace-util: this table is rewritten by each upload, the text arou
 _END = "<!-- trace-util: end -->"
 _TOP = "# Traces\n\nRecorded with torch.profiler. A link opens the trace in the Perfetto UI.\n"
 _HEAD = "| trace | lesson | GPU | versions | verdict | Perfetto |\n|---|---|---|---|---|---|\n"
+_VERSIONS = ("torch", "triton", "cuda", "driver", "cuda_runtime", "hip_runtime")
 _ROW_PATH = re.compile(r"^\| \[.*?\]\([^)\s]*?/resolve/([^)\s]+)\)")
 
 Row = tuple[Path, str, str | None]  # the copy, its path in the bucket, its link
@@ -65,7 +66,7 @@ def _line(hub: Hub, bucket: str, row: Row) -> str:
     name = f"[{_plain(remote)}]({file_url(hub.endpoint, bucket, remote)})"
     opens = f"[open]({link})" if link else "–"
     try:
-        about = _about(read_trace(copy, columns="summary"))
+        about = _about(read_trace(copy))
     except TraceError:
         about = ["–"] * 4  # Perfetto may still open what the reader refuses
     return f"| {' | '.join([name, *map(_plain, about), opens])} |"
@@ -79,12 +80,19 @@ def _about(trace: Trace) -> list[str]:
     lesson = " ".join(str(run[key]) for key in ("lesson", "variant", "tag") if run.get(key))
     devices = dict.fromkeys(str(d.get("name") or "") for d in trace.header.device_properties)
     gpu = str(run.get("gpu") or "") or ", ".join(name for name in devices if name)
-    shown = ", ".join(f"{what} {version}" for what, version in versions(trace).items())
+    known = versions(trace)
+    shown = ", ".join(f"{what} {known[what]}" for what in _VERSIONS if what in known)
     return [text or "–" for text in (lesson, gpu, shown, _verdict(trace))]
 
 
 def _verdict(trace: Trace) -> str:
-    return ""
+    """What bounds the run, with the numbers that say so."""
+    from trace_util.explain import explanation
+    from trace_util.report.values import filled
+
+    found = explanation(trace).regime
+    reason = filled(found.reason, found.values)
+    return f"{found.name}: {reason}" if found.name else reason
 
 
 def _plain(text: str) -> str:

@@ -153,9 +153,22 @@ def _looked_through(copy: Path, digest: str | None, is_table: bool) -> tuple[Fin
         raise NotWanted(str(error).split(": ", 1)[-1]) from None
     if digest is not None and hashed.hexdigest() != digest:
         raise NotPossible("the packed copy does not hold what was read; is the disk sound?")
-    if survey.objection is not None:
-        raise NotWanted(survey.objection)
+    if not survey.has_events:
+        raise NotWanted(_what_else(copy))
+    if not survey.is_whole:
+        raise NotWanted("half-written or damaged: its brackets do not close")
     return scan.findings
+
+
+def _what_else(copy: Path) -> str:
+    """What a file without events seems to be, in the reader's words."""
+    from trace_util.reader import read_trace
+
+    try:
+        read_trace(copy, columns="summary")
+    except TraceError as error:
+        return str(error).removeprefix(f"{copy}: ")
+    return "no events"
 
 
 def _hashed(blocks: Iterator[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:
