@@ -31,6 +31,8 @@ _SPECIALISED = re.compile(r"^([A-Za-z_]\w*?)_(0(?=[0-9dce]*d)[0-9dce]+)$")
 _KNOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "_geglu_forward_kernel": ("fused_mlp", "elementwise", ("gelu", "mul")),
     "_geglu_backward_kernel": ("fused_mlp", "elementwise", ("gelu_backward", "mul")),
+    "_geglu_gemm_kernel": ("fused_mlp", "gemm", ("mm", "gelu", "mul")),
+    "_geglu_gemm_pointer_kernel": ("fused_mlp", "gemm", ("mm", "gelu", "mul")),
     "_geglu_tanh_forward_kernel": ("Liger", "elementwise", ("gelu", "mul")),
     "_geglu_tanh_backward_kernel": ("Liger", "elementwise", ("gelu_backward", "mul")),
     "_geglu_exact_forward_kernel": ("Liger", "elementwise", ("gelu", "mul")),

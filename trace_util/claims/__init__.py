@@ -1,0 +1,101 @@
+"""A lesson's claims against a trace: holds, differs on this GPU, or cannot be seen, with evidence.
+
+Claims are data, a module a lesson. ``check`` judges them, marks a reader's guesses, and tests
+expectations such as ``kernels_per_step <= 5``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trace_util.claims import kernels_mlp, linear, matmul, mlp
+from trace_util.claims.claim import Claim
+from trace_util.claims.companions import scene_of
+from trace_util.claims.expectations import Expectation, expectation
+from trace_util.claims.guesses import Guess, guess
+from trace_util.claims.quantities import Quantities, quantities
+from trace_util.claims.verdict import ClaimCheck, EventRow, Evidence, Ruling
+from trace_util.events import Trace, TraceError
+from trace_util.runs import Run
+
+__all__ = [
+    "LESSON_CLAIMS",
+    "Check",
+    "ClaimCheck",
+    "EventRow",
+    "Evidence",
+    "Expectation",
+    "Guess",
+    "Ruling",
+    "check",
+]
+
+LESSON_CLAIMS: dict[str, tuple[Claim, ...]] = {
+    "01_matmul": matmul.CLAIMS,
+    "02_linear": linear.CLAIMS,
+    "03_simple_mlp": mlp.CLAIMS,
+    "03_kernels_mlp": kernels_mlp.CLAIMS,
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a lesson's claims, of guesses and of expectations in one trace."""
+
+    path: str
+    lesson: str | None
+    lesson_from: str  # how it was recognised: "its run facts", "--lesson", …
+    run: Run
+    beside: tuple[str, ...]  # the traces that it was compared with
+    claims: tuple[ClaimCheck, ...]
+    guesses: tuple[Guess, ...]
+    expectations: tuple[Expectation, ...]
+    facts: Quantities
+
+    @property
+    def contradicted(self) -> tuple[ClaimCheck, ...]:
+        """The claims that differ without a known reason."""
+        return tuple(claim for claim in self.claims if claim.contradicted)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no claim is contradicted, and every guess and expectation holds."""
+        marks = [guess.holds for guess in self.guesses]
+        marks += [one.holds for one in self.expectations]
+        return not self.contradicted and all(marks)
+
+
+def check(
+    trace: Trace,
+    lesson: str | None = None,
+    guesses: Sequence[str] = (),
+    expectations: Sequence[str] = (),
+    against: Sequence[Trace] | None = None,
+) -> Check:
+    """A trace checked against its lesson's claims, guesses and expectations.
+
+    ``lesson`` overrides the one that the trace names. ``against`` are traces of the same run in
+    other variants; ``None`` takes those that lie beside it, ``()`` none.
+
+    Raises:
+        TraceError: an unknown lesson or fact, or an expectation that is no comparison.
+    """
+    scene = scene_of(trace, against)
+    run = scene.own.run
+    name, lesson_from = (lesson, "--lesson") if lesson else (run.lesson, run.lesson_from)
+    if lesson and lesson not in LESSON_CLAIMS:
+        raise TraceError(f"{lesson}: no such lesson; one of {', '.join(LESSON_CLAIMS)}")
+    facts = quantities(scene.own)
+    others = (scene.eager, scene.compiled, scene.warm)
+    return Check(
+        path=trace.path,
+        lesson=name,
+        lesson_from=lesson_from,
+        run=run,
+        beside=tuple(dict.fromkeys(one.label for one in others if one and one.label)),
+        claims=tuple(claim.check(scene) for claim in LESSON_CLAIMS.get(name or "", ())),
+        guesses=tuple(guess(text, facts) for text in guesses),
+        expectations=tuple(expectation(text, scene.own, facts) for text in expectations),
+        facts=facts,
+    )

@@ -1,0 +1,66 @@
+"""A claim of a lesson: what it says, which runs can show it, and how it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trace_util.claims.scene import Reading, Scene
+from trace_util.claims.verdict import ClaimCheck, Evidence, Ruling, unseen
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim. ``of`` names the variant that it speaks of; "both" claims compare the two."""
+
+    id: str
+    text: str
+    judge: Callable[[Scene], Ruling]
+    of: str = "any"  # "eager", "compile", "any" or "both"
+    needs_gpu: bool = True  # whether only GPU events or launches can show it
+    needs_ops: bool = True  # whether a replayed CUDA graph, which runs no ops, hides it
+
+    def check(self, scene: Scene) -> ClaimCheck:
+        """The claim with its verdict."""
+        reason = self._hidden(scene)
+        return ClaimCheck(self.id, self.text, unseen(reason) if reason else self.judge(scene))
+
+    def _hidden(self, scene: Scene) -> str | None:
+        own = scene.own
+        if self.of == "eager" and own.run.compiled:
+            return "this run is compiled; the eager one shows it"
+        if self.of == "compile" and not own.run.compiled:
+            return "this run is not compiled; --compile shows it"
+        if not own.facts.steps:
+            return "the trace has no step marks"
+        if self.of == "both":
+            return _missing(scene)
+        return self._hidden_in(own)
+
+    def _hidden_in(self, reading: Reading) -> str | None:
+        if self.needs_gpu and (reason := no_gpu(reading)):
+            return reason
+        if self.needs_ops and reading.facts.graph_launches:
+            return "a CUDA graph was replayed: its ops ran when it was captured, before recording"
+        return None
+
+
+def no_gpu(reading: Reading) -> str | None:
+    """Why GPU work cannot be seen in a trace, ``None`` when it can."""
+    return {
+        "none": "nothing was launched: the run was on the CPU",
+        "missing": "kernels were launched, but what the GPU did was not recorded",
+    }.get(reading.facts.gpu_activity)
+
+
+def _missing(scene: Scene) -> str | None:
+    if scene.eager is None:
+        return "needs the eager run to compare with: --against ITS_TRACE"
+    if scene.compiled is None:
+        return "needs the compiled run to compare with: --against ITS_TRACE"
+    return None
+
+
+def every_step(reading: Reading, count: int) -> Evidence:
+    """In how many of the steps something was seen, as evidence."""
+    return Evidence("seen in", f"{count} of {len(reading.facts.steps)} steps")

@@ -1,0 +1,124 @@
+"""Expectations such as ``kernels_per_step <= 5``: a gate for continuous integration."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from trace_util.claims.claim import no_gpu
+from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
+from trace_util.claims.quantities import Quantities, known_name, one_value
+from trace_util.claims.scene import Reading
+from trace_util.claims.verdict import Evidence, Value
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, TraceError
+
+# What can be counted besides GPU work. A `gpu_user_annotation` repeats an annotation.
+HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS, Kind.SYNC, Kind.OVERHEAD)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An expectation, whether the trace meets it, and the facts and events that say so."""
+
+    text: str
+    holds: bool
+    reason: str  # "" where it holds
+    evidence: tuple[Evidence, ...]
+
+
+def expectation(text: str, own: Reading, facts: Quantities) -> Expectation:
+    """An expectation, tested; one that names facts of a step must hold in every step.
+
+    Raises:
+        TraceError: it is no comparison, or names an unknown fact.
+    """
+    tree = parsed(text)
+    for name in names_in(tree):
+        known_name(name, facts)
+    try:
+        reason = _failure(tree, own, facts)
+    except TraceError as error:
+        raise TraceError(f"{text}: {error}") from None
+    except NotKnown as unknown:
+        reason = str(unknown)
+    return Expectation(text, not reason, reason, _evidence(tree, own, facts, failed=bool(reason)))
+
+
+def _failure(tree: ast.expr, own: Reading, facts: Quantities) -> str:
+    """Why the trace does not meet the expectation, "" when it does."""
+    by_step = any(isinstance(facts[name], tuple) for name in names_in(tree))
+    if by_step and not own.facts.steps:
+        raise NotKnown("the trace has no step marks")
+    for step in own.steps if by_step else range(1):
+        fact = partial(_fact, step=step, own=own, facts=facts)
+        if not evaluated(tree, fact, partial(_count, own=own)):
+            return f"not in {own.facts.steps[step].name}" if by_step else "not so in this trace"
+    return ""
+
+
+def _fact(name: str, step: int, own: Reading, facts: Quantities) -> Any:
+    value = facts[name]
+    value = value[step] if isinstance(value, tuple) else value
+    if value is None:
+        raise NotKnown(f"{name} cannot be known: {no_gpu(own) or 'the trace does not say it'}")
+    return value
+
+
+def _count(name: str, own: Reading) -> int:
+    rows = named(own, name)
+    if not rows and own.facts.gpu_activity == "missing":
+        raise NotKnown(f'count("{name}") cannot be known: {no_gpu(own)}')
+    return len(rows)
+
+
+def named(own: Reading, name: str) -> list[int]:
+    """The events of a name: GPU work, or host events where no GPU work is called so.
+
+    A name may be cut off where a word ends ("Memcpy DtoD"), or hold ``*`` for anything.
+    """
+    events, names = own.trace.events, own.trace.names
+    wanted = [index for index, text in enumerate(names) if _matches(text, name)]
+    hit = np.isin(events.name, wanted)
+    for kinds in (GPU_KINDS, HOST_KINDS):
+        rows = np.flatnonzero(hit & events.is_kind(*kinds))
+        if len(rows):
+            in_order: list[int] = rows[np.argsort(events.start_ns[rows], kind="stable")].tolist()
+            return in_order
+    return []
+
+
+def _matches(text: str, name: str) -> bool:
+    if "*" in name:
+        return fnmatch.fnmatchcase(text, name.replace("[", "[[]").replace("?", "[?]"))
+    return text == name or (text.startswith(name) and re.match(r"\w", text[len(name) :]) is None)
+
+
+def _evidence(
+    tree: ast.expr, own: Reading, facts: Quantities, *, failed: bool
+) -> tuple[Evidence, ...]:
+    found = [Evidence(name, _plain(one_value(facts[name]))) for name in names_in(tree)]
+    for name in counts_in(tree):
+        rows = named(own, name)
+        found.append(own.proof(f'count("{name}")', rows, len(rows)))
+        if not rows and (close := _begin_so(own, name)):
+            found.append(Evidence("names that only begin so, add * to count them", close))
+    if failed and any(isinstance(facts[name], tuple) for name in names_in(tree)):
+        found += [
+            own.proof(f"kernels of {step.name}", own.kernels(index), step.kernels)
+            for index, step in enumerate(own.facts.steps)
+        ]
+    return tuple(found)
+
+
+def _plain(value: Any) -> Value:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _begin_so(own: Reading, name: str) -> str:
+    return ", ".join(text for text in own.trace.names if text.startswith(name))[:200]

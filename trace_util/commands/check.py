@@ -1,0 +1,79 @@
+"""A lesson's claims against a trace: each holds, differs on this GPU, or cannot be seen, with the
+events that prove it. Marks guesses, and tests expectations as a gate for continuous integration.
+
+Runs of the same lesson in another variant that lie beside the trace are compared with it. The exit
+code is 1 when a claim is contradicted without a known reason, or a guess or an expectation fails.
+Facts that can be named are those under "facts" in the JSON output.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """examples:
+  trace-util check traces/02_linear/1024_32_64_eager.json
+  trace-util check traces/02_linear/1024_32_64_eager.json --guess kernels_per_step=3
+  trace-util check trace.json --expect 'kernels_per_step <= 5' \\
+    --expect 'count("Memcpy DtoD") == 0' --expect 'gpu_busy_share >= 0.6'
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("trace", metavar="TRACE", help="a trace file")
+    add("--lesson", metavar="NAME", help="whose claims; default: as the trace says, 02_linear")
+    add(
+        "--against",
+        metavar="OTHER",
+        action="append",
+        help="the same run in another variant; default: those beside TRACE; may be repeated",
+    )
+    add("--alone", action="store_true", help="compare with no other trace")
+    add(
+        "--guess",
+        metavar="FACT=VALUE",
+        action="append",
+        default=[],
+        help="marked against the trace: counts must be equal, times and shares within a quarter",
+    )
+    add(
+        "--expect",
+        metavar="EXPRESSION",
+        action="append",
+        default=[],
+        help="a comparison that must hold; facts of a step in every step",
+    )
+    add("--json", action="store_true", help="print the same as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the check; returns 1 when it does not pass."""
+    import sys
+
+    from trace_util.claims import check
+    from trace_util.events import TraceError
+    from trace_util.reader import read_trace
+    from trace_util.report.check import check_json, check_text, failing_lines
+    from trace_util.report.summary_json import encoded
+    from trace_util.report.text import style_of
+
+    trace = read_trace(args.trace)
+    against = [read_trace(path) for path in args.against or ()]
+    found = check(
+        trace,
+        args.lesson,
+        args.guess,
+        args.expect,
+        against if args.against or args.alone else None,
+    )
+    if not (found.claims or found.guesses or found.expectations):
+        told = f"{found.lesson} has no claims" if found.lesson else "it does not say its lesson"
+        raise TraceError(f"{args.trace}: {told}; give --lesson, --guess or --expect")
+    if args.json:
+        print(encoded(check_json(found)), end="")
+    else:
+        print(check_text(found, style_of(sys.stdout)), end="")
+    for line in failing_lines(found):
+        print(f"failed: {line}", file=sys.stderr)
+    return 0 if found.passed else 1

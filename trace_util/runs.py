@@ -1,0 +1,191 @@
+"""What was run: lesson, variant, GPU, shapes and dtype; and in what two runs differ.
+
+A lesson writes it into its trace. Of other traces it is worked out from their events, as far as
+these say it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trace_util.events import Kind, Trace
+from trace_util.facts import Facts
+from trace_util.kernel_names import decode
+from trace_util.links import Links
+from trace_util.shapes import inputs
+
+LESSONS = ("01_matmul", "02_linear", "03_simple_mlp", "03_kernels_mlp")
+ANNOTATIONS = {
+    "matmul_add": "01_matmul",
+    "linear_fwd": "02_linear",
+    "mlp_fwd": "03_simple_mlp",
+    "kernels_mlp_fwd": "03_kernels_mlp",
+}
+HAND_WRITTEN = ("triton", "liger", "hub", "fused")
+# Rows that torch.compile's run time leaves (torch/_dynamo, torch/_inductor; seen with 2.11, 2.15).
+COMPILED_ROWS = re.compile(
+    r"^TorchDynamo Cache Lookup|^Torch-Compiled Region|CompiledFxGraph|^AOTDispatcher"
+)
+# Flags that say what is computed, as people name them. The others say how, or what is recorded.
+PROBLEM = ("size", "batch", "seq", "dim", "hidden", "in_dim", "out_dim", "dtype", "activation")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as far as its trace tells it; ``None`` where it does not."""
+
+    lesson: str | None
+    lesson_from: str  # "its run facts", "its annotation mlp_fwd" or ""
+    variant: str | None  # "eager", "compile", or whose kernel: "triton", "liger", "hub", "fused"
+    device: str | None  # "cuda" or "cpu"
+    gpu: str | None
+    capability: tuple[int, int] | None
+    warm: bool | None
+    cuda_graph: bool
+    problem: dict[str, Any] = field(default_factory=dict)
+    products: tuple[tuple[int, int, int], ...] = ()  # distinct M, N, K of the matrix products
+    dtype: str | None = None  # of the products, as recorded
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether torch.compile made this run's code."""
+        return self.variant == "compile"
+
+    @property
+    def hand_written(self) -> bool:
+        """Whether a kernel of the lesson was written by hand."""
+        return self.variant in HAND_WRITTEN
+
+
+def run_of(trace: Trace, links: Links, facts: Facts) -> Run:
+    """What was run, from the run facts where there are any and from the events otherwise."""
+    told = trace.header.run
+    lesson, lesson_from = _lesson(trace, facts)
+    flags = told.get("flags")
+    products, dtype = _products(trace)
+    versions = told.get("versions")
+    return Run(
+        lesson=lesson,
+        lesson_from=lesson_from,
+        variant=_variant(trace, facts),
+        device=_text(told.get("device")) or ("cuda" if facts.gpu_activity != "none" else None),
+        gpu=_text(told.get("gpu")) or facts.gpu,
+        capability=_capability(trace),
+        warm=told.get("warm") if isinstance(told.get("warm"), bool) else None,
+        cuda_graph=told.get("cuda_graph") is True or facts.graph_launches > 0,
+        problem={k: flags[k] for k in PROBLEM if k in flags} if isinstance(flags, dict) else {},
+        products=products,
+        dtype=dtype,
+        versions={k: str(v) for k, v in versions.items() if v}
+        if isinstance(versions, dict)
+        else {},
+    )
+
+
+def run_differences(a: Run, b: Run) -> tuple[str, ...]:
+    """What was unlike in two runs besides the variant: ``GPU: NVIDIA H200 and NVIDIA A100``."""
+    pairs: list[tuple[str, Any, Any]] = [("GPU", a.gpu, b.gpu), ("device", a.device, b.device)]
+    shared = [key for key in PROBLEM if key in a.problem and key in b.problem]
+    pairs += [(key.replace("_", " "), a.problem[key], b.problem[key]) for key in shared]
+    if not shared:
+        pairs += [("dtype", a.dtype, b.dtype)]
+        if a.products and b.products and not _same_products(a, b):
+            pairs += [("matrix products", _spelled(a.products), _spelled(b.products))]
+    for name in ("torch", "cuda", "triton"):
+        pairs.append((f"{name} version", a.versions.get(name), b.versions.get(name)))
+    pairs.append(("CUDA graph", _yes(a.cuda_graph), _yes(b.cuda_graph)))
+    pairs.append(("warmed up", _yes(a.warm), _yes(b.warm)))
+    return tuple(
+        f"{what}: {one} and {other}"
+        for what, one, other in pairs
+        if one is not None and other is not None and one != other
+    )
+
+
+def _yes(told: bool | None) -> str | None:
+    return None if told is None else "yes" if told else "no"
+
+
+def _lesson(trace: Trace, facts: Facts) -> tuple[str | None, str]:
+    told = _text(trace.header.run.get("lesson"))
+    if told:
+        return told, "its run facts"
+    for annotation in facts.annotations:
+        lesson = ANNOTATIONS.get(annotation.name)
+        if lesson == "03_simple_mlp" and _written_by_hand(facts):
+            lesson = "03_kernels_mlp"
+        if lesson:
+            return lesson, f"its annotation {annotation.name}"
+    return None, ""
+
+
+def _variant(trace: Trace, facts: Facts) -> str | None:
+    told = _text(trace.header.run.get("variant"))
+    if told:
+        return told.removesuffix("_cuda_graph")
+    if any(COMPILED_ROWS.search(name) for name in trace.names):
+        return "compile"
+    maker = _written_by_hand(facts)
+    if maker:
+        return {"Liger": "liger", "fused_mlp": "triton"}.get(maker, "hub")
+    return "eager" if facts.ops else None
+
+
+def _written_by_hand(facts: Facts) -> str | None:
+    """Who wrote the Triton kernel of a gated activation, if there is one."""
+    for kernel in facts.kernels:
+        name = decode(kernel.name)
+        if name.family == "Triton" and "mul" in name.ops:
+            return name.library
+    return None
+
+
+def _capability(trace: Trace) -> tuple[int, int] | None:
+    told = re.fullmatch(r"(\d+)\.(\d+)", str(trace.header.run.get("compute_capability")))
+    if told:
+        return int(told.group(1)), int(told.group(2))
+    for device in trace.header.device_properties:
+        major, minor = device.get("computeMajor"), device.get("computeMinor")
+        is_amd = "AMD" in str(device.get("name"))  # whose properties also say computeMajor 9
+        if isinstance(major, int) and isinstance(minor, int) and not is_amd:
+            return major, minor
+    return None
+
+
+_POSITIONS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
+
+
+def _products(trace: Trace) -> tuple[tuple[tuple[int, int, int], ...], str | None]:
+    """The distinct M, N and K of ``aten::mm`` and ``aten::addmm``, and the dtype of the first."""
+    events = trace.events
+    found: dict[tuple[int, int, int], str | None] = {}
+    for name, (left, right) in _POSITIONS.items():
+        rows = np.flatnonzero(
+            np.isin(events.name, [i for i, text in enumerate(trace.names) if text == name])
+            & events.is_kind(Kind.CPU_OP)
+            & (events.shapes >= 0)
+        )
+        for shape in np.unique(events.shapes[rows]).tolist():
+            given = inputs(trace.shapes[shape])
+            a, b = (given.tensor(left), given.tensor(right)) if given else (None, None)
+            if a and b and len(a.dims) == len(b.dims) == 2:
+                found[a.dims[0], b.dims[1], a.dims[1]] = a.dtype
+    return tuple(sorted(found)), next(iter(found.values()), None)
+
+
+def _same_products(a: Run, b: Run) -> bool:
+    """Gate and up may be one product in one of the runs: then every M and K still agrees."""
+    return set(a.products) <= set(b.products) or set(b.products) <= set(a.products)
+
+
+def _spelled(products: tuple[tuple[int, int, int], ...]) -> str:
+    return ", ".join("x".join(map(str, product)) for product in products)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
