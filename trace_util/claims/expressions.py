@@ -14,7 +14,7 @@ from typing import Any
 
 from trace_util.events import TraceError
 
-LONGEST = 500  # characters; deeper nesting than fits in there would exhaust Python's parser
+LONGEST, DEEPEST = 500, 50  # characters; levels of brackets and signs
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -53,14 +53,21 @@ def parsed(text: str) -> ast.expr:
         raise TraceError(f"{text[:40]}…: longer than {LONGEST} characters; split it in two")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-        refused = next(_refused(tree), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise TraceError(f"{text}: not an expression; {EXAMPLE}") from None
+    refused = "nested too deeply" if _is_deep(tree) else next(_refused(tree), None)
     if refused:
         raise TraceError(f"{text}: {refused}; {EXAMPLE}")
     if not _is_judgement(tree):
         raise TraceError(f"{text}: compares nothing; {EXAMPLE}")
     return tree
+
+
+def _is_deep(tree: ast.AST) -> bool:
+    level = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return bool(level)
 
 
 def _is_judgement(node: ast.expr) -> bool:

@@ -1,0 +1,196 @@
+"""Guesses and expectations: what they may say, what the trace answers, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import RECORDED
+from trace_edits import GPU, broken_copy, remove, remove_all
+
+from trace_util.claims import Check, check
+from trace_util.events import TraceError
+from trace_util.reader import read_trace
+
+MLP = RECORDED / "nvidia-h200" / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
+ADDMM = RECORDED / "nvidia-h200" / "01_matmul" / "64_bf16_warm_compile.json.gz"
+
+
+def expecting(*texts: str, path: Path = MLP) -> Check:
+    return check(read_trace(path), expectations=texts, against=())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernels_per_step <= 5",
+        "kernels_per_step == 5 and launches_per_step == 5",
+        "kernels == 15",
+        "kernels.count / steps == 5",
+        "gpu_busy_share >= 0.2",
+        "0 < gpu_busy_share < 1",
+        'count("Memcpy DtoD") == 0',
+        'count("aten::t") == 9',
+        'count("aten::t*") >= 18',
+        'count("Memset") == memsets',
+        'count("ProfilerStep") == 3',
+        'gpu == "NVIDIA H200"',
+        "not lost_launches > 0",
+        "gpu_busy_us > -1.5e0 + 2 * 3 // 2 % 4",
+        "kernels == 0 or steps == 3",
+        "unprofiled_step.median_us >= unprofiled_step.min_us",
+        "window_us >= gpu_busy_in_window_us",
+    ],
+)
+def test_expectation_met(text: str) -> None:
+    (one,) = expecting(text).expectations
+    assert (one.holds, one.reason) == (True, "")
+    assert one.evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kernels_per_step <= 4", "not in ProfilerStep#2"),
+        ("kernels_per_step <= 5 and copies > 0", "not in ProfilerStep#2"),
+        ('count("aten::mm") == 0', "not so in this trace"),
+        ('count("Memset (Device)") < 6', "not so in this trace"),
+        ("1 / copies > 0", "a division by zero"),
+    ],
+)
+def test_expectation_not_met(text: str, reason: str) -> None:
+    found = expecting(text)
+    assert [(one.holds, one.reason) for one in found.expectations] == [(False, reason)]
+    assert not found.passed
+
+
+def test_expectation_must_hold_in_every_step(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
+    (one,) = check(read_trace(copy), expectations=["kernels_per_step == 5"]).expectations
+    assert one.reason == "not in ProfilerStep#4"
+    numbers = {evidence.what: evidence.value for evidence in one.evidence}
+    assert numbers["kernels_per_step"] == "5, 5, 4"
+    assert numbers["kernels of ProfilerStep#4"] == 4
+
+
+def test_failing_expectation_shows_the_events() -> None:
+    (one,) = expecting('count("Memcpy DtoD") == 0', path=ADDMM).expectations
+    (copies,) = one.evidence
+    assert (copies.value, len(copies.events)) == (3, 3)
+    assert copies.events[0].name == "Memcpy DtoD (Device -> Device)"
+
+
+def test_event_of_evidence_is_found_in_the_file() -> None:
+    from trace_edits import load
+
+    (one,) = expecting('count("aten::gelu") == 0').expectations
+    events = load(MLP)["traceEvents"]
+    for shown in one.evidence[0].events:
+        there = events[shown.row]
+        assert there["name"] == "aten::gelu"
+        assert shown.start_ns == round(there["ts"] * 1000)
+        assert shown.duration_ns == round(there["dur"] * 1000)
+
+
+def test_name_cut_inside_a_word_counts_nothing_but_says_so() -> None:
+    (one,) = expecting('count("nvjet") == 0').expectations
+    assert one.holds
+    hint = one.evidence[1]
+    assert "add *" in hint.what
+    assert "nvjet_sm90_tst_256x128" in str(hint.value)
+
+
+def test_gpu_facts_without_recorded_gpu_work_fail(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove_all(*GPU))
+    texts = ["kernels_per_step <= 5", "gpu_busy_share >= 0", 'count("Memcpy DtoD") == 0']
+    found = check(read_trace(copy), expectations=texts)
+    why = "kernels were launched, but what the GPU did was not recorded"
+    assert [(one.holds, one.reason) for one in found.expectations] == [
+        (False, f"kernels_per_step cannot be known: {why}"),
+        (False, f"gpu_busy_share cannot be known: {why}"),
+        (False, f'count("Memcpy DtoD") cannot be known: {why}'),
+    ]
+    (host,) = check(read_trace(copy), expectations=['count("aten::mm") == 9']).expectations
+    assert host.holds
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kernels_per_stp <= 5", "no such fact; did you mean kernels_per_step"),
+        ("zzzzqqqq == 1", "no such fact; one of size_bytes, gpu"),
+        ("kernels_per_step", "compares nothing"),
+        ("5", "compares nothing"),
+        ("1 + 1", "compares nothing"),
+        ("kernels == 15 and 1", "compares nothing"),
+        ("kernels ==", "not an expression"),
+        ("", "not an expression"),
+        ("kernels = 5", "not an expression"),
+        ("a" * 600 + " == 1", "longer than 500 characters"),
+        ("-" * 400 + "1 == 1", "nested too deeply"),
+        ("(" * 240 + "1" + ")" * 240 + " == 1", "not an expression"),
+        ('__import__("os").system("true") == 0', "the only function is"),
+        ("().__class__ == 1", "only names of facts"),
+        ("[1][0] == 1", "not allowed"),
+        ("(lambda: 1)() == 1", "the only function is"),
+        ("9 ** 9 ** 9 > 0", "not allowed"),
+        ("1 << 9 > 0", "not allowed"),
+        ("True == 1", "True is no number"),
+        ("kernels in 5", "not allowed"),
+        ("count(kernels) == 0", "a name in quotes"),
+        ('count("a", "b") == 0', "the only function is"),
+        ('kernels == "5"', "cannot be compared"),
+        ('gpu + "x" == "y"', "cannot be calculated"),
+        ("f'{kernels}' == 1", "not allowed"),
+    ],
+)
+def test_expression_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(TraceError) as error:
+        expecting(text)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "actual", "right"),
+    [
+        ("kernels_per_step=5", 5, True),
+        ("kernels_per_step = 6", 5, False),
+        ("copies=0", 0, True),
+        ("gpu=nvidia h200", "NVIDIA H200", True),
+        ("steps=3.0", 3, True),
+    ],
+)
+def test_guess_marked(text: str, actual: object, right: bool) -> None:
+    found = check(read_trace(MLP), guesses=[text], against=())
+    (guess,) = found.guesses
+    assert (guess.actual, guess.holds) == (actual, right)
+    assert found.passed == right
+
+
+def test_guess_of_a_share_holds_within_a_quarter() -> None:
+    trace = read_trace(MLP)
+    share = check(trace, against=()).facts["gpu_busy_share"]
+    assert isinstance(share, float)
+    texts = [f"gpu_busy_share={share * f}" for f in (0.74, 0.76, 1.24, 1.26)]
+    texts.append(f"gpu_busy_share={share * 110}%")
+    found = check(trace, guesses=texts, against=()).guesses
+    assert [guess.holds for guess in found] == [False, True, True, False, True]
+
+
+def test_guess_of_a_step_is_wrong_where_one_step_differs(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel"))
+    (guess,) = check(read_trace(copy), guesses=["kernels_per_step=5"]).guesses
+    assert (guess.actual, guess.holds) == ((5, 4, 5), False)
+
+
+@pytest.mark.parametrize("text", ["kernels_per_step", "=5", "kernels=", ""])
+def test_guess_of_another_form_refused(text: str) -> None:
+    with pytest.raises(TraceError, match="not a guess; write FACT=VALUE"):
+        check(read_trace(MLP), guesses=[text])
+
+
+def test_guess_of_what_cannot_be_known_is_wrong(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove_all(*GPU))
+    (guess,) = check(read_trace(copy), guesses=["kernels_per_step=0"]).guesses
+    assert (guess.actual, guess.holds) == (None, False)
