@@ -145,6 +145,23 @@ def test_driver_call_beneath_with_its_own_correlation_counts_once() -> None:
     assert links.is_launch.tolist() == [True, False, False]
 
 
+def test_driver_call_beneath_with_work_of_its_own_is_a_launch_of_its_own() -> None:
+    _, links = links_of(
+        call(2, 5, 1, name="cudaMemcpyAsync"),
+        call(3, 3, 2, name="cuLaunchKernel", category="cuda_driver"),
+        copy(10, 1, 1),
+        kernel(12, 1, 2),
+    )
+    assert links.launch.tolist() == [-1, -1, 0, 1]
+    assert links.is_launch.tolist() == [True, True, False, False]
+
+
+def test_step_mark_of_2021_is_no_op() -> None:
+    _, links = links_of(complete("Operator", "ProfilerStep#5", 0, 50), call(5, 1), kernel(10, 5))
+    assert links.parent.tolist() == [-1, 0, -1]
+    assert links.op.tolist() == [-1, -1, -1]
+
+
 def test_pair_that_lost_its_kernel_counts_once() -> None:
     _, links = links_of(
         call(2, 0, 1), call(2, 0, 1, name="cuLaunchKernel", category="cuda_driver"), kernel(9, 1, 9)
