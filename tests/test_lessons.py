@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -107,7 +108,9 @@ def test_rerun_replaces_its_own_files_and_says_so(recorded):
 
 def test_torchrun_rank_stands_in_the_name(tmp_path):
     flags = ("--size", "8", "--trace-dir", str(tmp_path))
-    process = run_lesson("01_matmul.py", *flags, environment={"RANK": "1", "LOCAL_RANK": "1"})
+    process = run_lesson(
+        "01_matmul.py", *flags, environment={"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}
+    )
     assert process.returncode == 0, process.stderr
     assert (tmp_path / "cpu_8_bf16_cold_eager_rank1.json").exists()
 
@@ -147,3 +150,32 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
     assert stderr.splitlines()[-1] == "error: interrupted"
     assert "Traceback" not in stderr
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_parallel_lesson_leaves_a_trace_for_each_rank(tmp_path):
+    flags = ("--dim", "16", "--hidden", "32", "--batch", "2", "--seq", "4")
+    process = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+        + ["05_parallel_mlp.py", "--device", "cpu", "--trace_dir", str(tmp_path), *flags],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("Predict first") == 1
+    for rank in (0, 1):
+        facts, events = events_of(tmp_path / f"cpu_2_4_16_32_tp2_rank{rank}.json")
+        names = [event["name"] for event in events]
+        assert names.count("gloo:all_reduce") == 3
+        assert facts["relative_error"] < 2**-6
+        assert facts["command"].startswith("torchrun --nproc_per_node 2 05_parallel_mlp.py")
+
+
+def test_parallel_lesson_without_torchrun_is_one_line():
+    process = run_lesson("05_parallel_mlp.py")
+    assert process.returncode == 2
+    assert process.stderr.startswith("error: start it with torchrun --nproc_per_node 2")
+    assert process.stderr.count("\n") == 1

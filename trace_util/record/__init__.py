@@ -14,7 +14,7 @@ from .kernels import interpretable, needs_kernel
 from .output import predict, quantity, say, section
 from .read_back import finish
 from .reference import relative_error
-from .run import Run, begin
+from .run import Run, begin, ranks
 from .save import Saved, save
 from .timing import StepTime, step_time
 
@@ -31,6 +31,7 @@ __all__ = [
     "needs_kernel",
     "predict",
     "quantity",
+    "ranks",
     "relative_error",
     "require_compile",
     "save",

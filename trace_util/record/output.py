@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+
+def is_first_rank() -> bool:
+    """Whether this process may speak: under torchrun only rank 0 does."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def say(text: str) -> None:
     """Print a hint to stderr, so that what a lesson prints to stdout stays data."""
-    print(text, file=sys.stderr, flush=True)
+    if is_first_rank():
+        print(text, file=sys.stderr, flush=True)
 
 
 def section(title: str) -> None:
     """Print a heading to stdout."""
-    print(f"\n{title}\n{'-' * len(title)}", flush=True)
+    if is_first_rank():
+        print(f"\n{title}\n{'-' * len(title)}", flush=True)
 
 
 def quantity(value: float, unit: str) -> str:
@@ -25,6 +33,8 @@ def quantity(value: float, unit: str) -> str:
 
 def predict(**quantities: str) -> None:
     """Print what to expect, one ``name = value`` a line, before anything is measured."""
+    if not is_first_rank():
+        return
     section("Predict first")
     width = max(map(len, quantities))
     for name, value in quantities.items():

@@ -12,7 +12,7 @@ from ..links import link
 from ..reader import read_trace
 from ..report import text
 from .health import complaints
-from .output import say, section
+from .output import is_first_rank, say, section
 from .save import Saved
 
 
@@ -22,6 +22,8 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
     Everything is read from the file, as a reader of the trace would. With ``--bucket`` the trace is
     uploaded at the end.
     """
+    if not is_first_rank():
+        return
     trace = read_trace(saved.trace)
     links = link(trace)
     facts = trace_facts(trace, links)

@@ -111,6 +111,16 @@ def require_writable(folder: Path) -> None:
         raise TraceError(f"--trace_dir {folder}: {error.strerror}; choose another folder") from None
 
 
+def ranks(parser: LessonParser) -> tuple[int, int]:
+    """This process's rank and the number of ranks, as torchrun tells them in the environment.
+
+    Exits with code 2 when the lesson was started without torchrun.
+    """
+    if "RANK" not in os.environ:
+        parser.error(f"start it with torchrun --nproc_per_node 2 {Path(sys.argv[0]).name}")
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
 def command(run: Run) -> str:
     """The command that repeats the run, without the flags that say where its trace went."""
     words = iter(sys.argv[1:])
@@ -124,7 +134,10 @@ def command(run: Run) -> str:
                 next(words, None)
             continue
         kept.append(word)
-    return shlex.join(["python", f"{run.lesson}.py", *kept])
+    started = ["python"]
+    if "WORLD_SIZE" in os.environ:
+        started = ["torchrun", "--nproc_per_node", os.environ["WORLD_SIZE"]]
+    return shlex.join([*started, f"{run.lesson}.py", *kept])
 
 
 def run_facts(run: Run) -> dict[str, Any]:

@@ -29,26 +29,30 @@ class StepTime(NamedTuple):
     clock: str
     after_profiler: bool
 
-    def __str__(self) -> str:
-        spread = f"min {self.min:,.1f}, max {self.max:,.1f}, n={self.n}"
-        return f"{self.median:,.1f} us ({spread}, {self.clock})"
-
 
 def step_time(
-    step: Callable[[], Any], device: torch.device, *, after_profiler: bool = False
+    step: Callable[[], Any],
+    device: torch.device,
+    *,
+    count: int | None = None,
+    after_profiler: bool = False,
 ) -> StepTime:
     """The time of ``step()`` in steady state, without a profiler.
 
     On a GPU between two CUDA events on the stream, steps queued back to back: GPU time where the
-    kernels outlast their dispatch, CPU time where they do not. On a CPU by wall clock.
+    kernels outlast their dispatch, CPU time where they do not. On a CPU by wall clock. Steps
+    that wait for other ranks need a ``count``: each rank would choose another one by itself.
     """
     step()
     sample = _on_gpu if device.type == "cuda" else _on_cpu
-    first = sample(step, 1)[0]
-    n = int(min(MOST, max(FEWEST, BUDGET_S * 1e6 / max(first, 1.0))))
+    n = count or _affordable(sample(step, 1)[0])
     taken = sample(step, n)
     clock = "cuda_event" if device.type == "cuda" else "wall"
     return StepTime(statistics.median(taken), min(taken), max(taken), n, clock, after_profiler)
+
+
+def _affordable(first_us: float) -> int:
+    return int(min(MOST, max(FEWEST, BUDGET_S * 1e6 / max(first_us, 1.0))))
 
 
 def _on_gpu(step: Callable[[], Any], n: int) -> list[float]:

@@ -1,0 +1,135 @@
+"""
+The MLP on several GPUs: tensor parallelism and its one all-reduce
+==================================================================
+
+The MLP of the third lesson, cut over the GPUs of one machine. Gate and up are split by columns of
+the output: each rank computes its own slice of the hidden activations and needs nobody else's. Down
+is split by rows of its input, so each rank ends with a partial sum of the whole output, and one
+all-reduce adds them up. Every rank launches the same kernels on a part of the work.
+
+You will see
+  - one all-reduce a step, and no other communication;
+  - the same kernels on every rank, each with 1/N of the arithmetic;
+  - an all-reduce that nothing hides: no rank has work left while it runs;
+  - how much of a step that costs, which is what the ranks must win back.
+
+Run
+  torchrun --nproc_per_node 2 05_parallel_mlp.py
+  torchrun --nproc_per_node 2 05_parallel_mlp.py --batch 1 --seq 1     # all latency
+  torchrun --nproc_per_node 2 05_parallel_mlp.py --device cpu --dim 64 --hidden 256
+"""
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.profiler import profile, record_function, schedule
+
+from trace_util import record
+
+parser = record.LessonParser(__doc__, trace_dir="./traces/05_parallel_mlp")
+add = parser.add_argument
+add("--batch", type=record.size, default=64, help="sequences (default: 64)")
+add("--seq", type=record.size, default=128, help="tokens in a sequence (default: 128)")
+add("--dim", type=record.size, default=768, help="width of the model (default: 768)")
+add("--hidden", type=record.size, default=3072, help="width inside the MLP, of all ranks together")
+add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
+args = parser.parse_args()
+
+# ---------------------------------------------------------------------------------------------
+# The workload
+# ---------------------------------------------------------------------------------------------
+# torchrun starts this page once for each rank and tells each its rank and how many there are. All
+# ranks draw the same weights from the same seed and keep their own slice.
+
+rank, ranks = record.ranks(parser)
+if args.hidden % ranks:
+    parser.error(f"argument --hidden: {args.hidden} cannot be split over {ranks} ranks")
+run = record.begin(
+    parser,
+    args,
+    annotation="parallel_mlp_fwd",
+    variant=f"tp{ranks}",
+    tag=f"{args.batch}_{args.seq}_{args.dim}_{args.hidden}_tp{ranks}"
+    + parser.unusual(args, "dtype"),
+    warm=True,
+)
+dist.init_process_group("nccl" if run.device.type == "cuda" else "gloo")
+torch.set_grad_enabled(False)
+
+
+def weight(rows, columns):
+    return torch.randn(rows, columns, device=run.device, dtype=run.dtype) * columns**-0.5
+
+
+gate, up = weight(args.hidden, args.dim), weight(args.hidden, args.dim)  # [H, D]
+down = weight(args.dim, args.hidden)  # [D, H]
+x = torch.randn(args.batch, args.seq, args.dim, device=run.device, dtype=run.dtype)  # [B, S, D]
+my_gate, my_up = (w.chunk(ranks)[rank] for w in (gate, up))  # [H / N, D]
+my_down = down.chunk(ranks, dim=1)[rank].contiguous()  # [D, H / N]
+
+
+def step():
+    hidden = F.gelu(F.linear(x, my_gate), approximate="tanh") * F.linear(x, my_up)  # [B, S, H / N]
+    y = F.linear(hidden, my_down)  # [B, S, D], one part of the sum
+    dist.all_reduce(y)
+    return y
+
+
+# ---------------------------------------------------------------------------------------------
+# What to expect
+# ---------------------------------------------------------------------------------------------
+# A ring sends 2 (N - 1) / N of the tensor from each rank. On the GPUs of one host that runs over
+# NVLink; compare it with the time that the GEMMs won by being smaller.
+
+tokens = args.batch * args.seq
+partial = tokens * args.dim * x.element_size()
+gemm = 2 * tokens * args.dim * args.hidden // ranks
+sent = record.quantity(2 * (ranks - 1) / ranks * partial, "B")
+record.predict(
+    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs, on each of {ranks} ranks",
+    all_reduce=f"[{tokens}, {args.dim}] is {record.quantity(partial, 'B')}; each rank sends {sent}",
+    communication="how many calls a step, and what share of it? guess, then look",
+)
+
+# ---------------------------------------------------------------------------------------------
+# Warm up, then record
+# ---------------------------------------------------------------------------------------------
+# The first all-reduce connects the ranks, which takes far longer than any other. Every rank must
+# run the same number of steps, or one of them would wait for ever.
+
+for _ in range(3):
+    step()
+unprofiled = record.step_time(step, run.device, count=50)
+dist.barrier()
+
+with profile(
+    activities=run.activities,
+    schedule=schedule(wait=args.wait, warmup=args.warmup_steps, active=args.active, repeat=1),
+    record_shapes=args.record_shapes,
+    profile_memory=args.profile_memory,
+    with_stack=args.with_stack,
+) as prof:
+    for _ in range(args.steps):
+        with record_function("parallel_mlp_fwd"):
+            step()
+        prof.step()
+
+# ---------------------------------------------------------------------------------------------
+# Read it back
+# ---------------------------------------------------------------------------------------------
+# The sum over the ranks must be what one rank alone would have got, worked out in float64.
+
+first = x.reshape(tokens, args.dim)[:256].double()  # [256, D]
+gate, up, down = (w.double() for w in (gate, up, down))
+reference = (F.gelu(first @ gate.T, approximate="tanh") * (first @ up.T)) @ down.T
+error = record.relative_error(step(), reference)
+saved = record.save(run, prof, unprofiled=unprofiled, relative_error=error)
+dist.destroy_process_group()
+record.finish(
+    saved,
+    take_away=(
+        "Split gate and up by columns and down by rows, and one all-reduce a step is enough.",
+        "That all-reduce stands between two steps: nothing runs beside it, all of it is exposed.",
+        f"All ranks at once: trace-util summary {args.trace_dir}",
+    ),
+)
