@@ -29,6 +29,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Compiling the trace processor takes seconds, and many where the machine is busy.
+PATIENCE_MS = 150_000
 LOADED = "() => window.app && app.trace && !app.isLoadingTrace"
 STATE = """() => {
   const span = app.trace.timeline.visibleWindow.toTimeSpan();
@@ -79,7 +81,7 @@ def chromium() -> Iterator[Any]:
 
 def shown(page: Any) -> Shown:
     """What the UI in ``page`` (or a frame) shows once its trace is open."""
-    page.wait_for_function(LOADED, timeout=60_000)
+    page.wait_for_function(LOADED, timeout=PATIENCE_MS)
     state = page.evaluate(STATE)
     first, last = map(int, state["view"])
     return Shown(

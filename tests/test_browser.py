@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from perfetto_ui import (
+    PATIENCE_MS,
     chromium,
     events_of,
     ns,
@@ -147,10 +148,10 @@ def test_trace_opens_by_message_in_the_offline_ui(context: Any) -> None:
     page = context.new_page()
     with hand_over(COMPILED, focus, offline=True) as server:
         page.goto(server.address)
-        page.wait_for_selector("body.open", state="attached", timeout=60_000)
+        page.wait_for_selector("body.open", state="attached", timeout=PATIENCE_MS)
         [ui] = [frame for frame in page.frames if "/ui/" in frame.url]
         assert_shows_the_finding(ui, COMPILED, focus)
-        page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=60_000)
+        page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=PATIENCE_MS)
         assert server.wait(10)
         screenshot(page, "message-offline")
     assert_holds_the_events(ui, COMPILED)
@@ -198,12 +199,12 @@ def test_trace_opens_by_message_in_the_public_ui(context: Any) -> None:
     page = context.new_page()
     with hand_over(COMPILED, focus) as server:
         page.goto(server.address)
-        page.wait_for_selector("#go:not([hidden])", timeout=30_000)
+        page.wait_for_selector("#go:not([hidden])", timeout=PATIENCE_MS)
         screenshot(page, "message-public-page")
         with context.expect_page() as opened:
             page.click("#go")
         ui = opened.value
-        page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=60_000)
+        page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=PATIENCE_MS)
         assert server.wait(10)
     seen = shown(ui)
     assert seen.view == (focus.window_start_ns, focus.window_end_ns)
@@ -212,6 +213,16 @@ def test_trace_opens_by_message_in_the_public_ui(context: Any) -> None:
     assert rows == [[str(n.start_ns), str(n.duration_ns), n.text] for n in focus.notes]
     # Neither in an address nor in a body does the trace reach the UI's host, or anybody.
     assert not any("triton" in url or "python3" in url for url in asked)
+
+
+def test_late_click_works_after_the_server_has_ended(context: Any) -> None:
+    _as_public(context, {})
+    page = context.new_page()
+    with hand_over(COMPILED, focus_of(COMPILED)) as server:
+        page.goto(server.address)
+        page.wait_for_selector("#go:not([hidden])", timeout=PATIENCE_MS)
+    page.click("#go")
+    page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=PATIENCE_MS)
 
 
 def test_every_gpu_event_counted_as_hidden_is_missing_in_the_ui(

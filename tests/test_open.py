@@ -112,7 +112,7 @@ def test_nobody_coming_is_said_after_the_timeout() -> None:
         code, _, err = ended(process)
     assert code == 1
     assert err.splitlines()[-1] == (
-        f"error: {TRACE}: no browser asked for it in 0.3 s; "
+        f"error: {TRACE}: not handed over, and 0.3 s without a request; "
         "start again, with a longer --timeout if need be"
     )
 
@@ -203,7 +203,7 @@ def test_bucket_address_is_downloaded_and_removed_again(
     monkeypatch.setattr("trace_util.share.download", download)
     address = "hf://buckets/me/traces/03/a.json.gz"
     assert main(["open", address, "--timeout", "0.1", "--no-browser"]) == 1
-    assert "a.json.gz: no browser asked for it" in capsys.readouterr().err
+    assert "a.json.gz: not handed over" in capsys.readouterr().err
     [(seen, folder)] = asked
     assert seen == address and not folder.exists()
 

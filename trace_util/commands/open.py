@@ -93,7 +93,7 @@ def _open(path: Path, args: argparse.Namespace) -> int:
             _say("open this address in a browser; Ctrl-C ends the waiting")
         if not server.wait(args.timeout):
             raise TraceError(
-                f"{path}: no browser asked for it in {args.timeout:g} s; "
+                f"{path}: not handed over, and {args.timeout:g} s without a request; "
                 "start again, with a longer --timeout if need be"
             )
     _say("the trace is in the Perfetto UI")
