@@ -47,29 +47,41 @@ def blocks(path: Path) -> Iterator[bytes]:
 
 
 @contextmanager
-def gzip_writer(file: IO[bytes]) -> Iterator[IO[bytes]]:
+def gzip_writer(file: IO[bytes], level: int = 6) -> Iterator[IO[bytes]]:
     """A stream that compresses into ``file``: the same content always gives the same bytes.
 
     Neither the time nor a name goes into the header (RFC 1952, fields MTIME and FNAME).
     """
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+    with gzip.GzipFile(
+        filename="", mode="wb", compresslevel=level, fileobj=file, mtime=0
+    ) as packed:
         yield packed  # type: ignore[misc]  # GzipFile is an IO[bytes] in all but its declaration
 
 
-def write_atomically(target: Path, content: Iterable[bytes]) -> None:
-    """Write all of ``content`` to ``target`` or nothing; gzipped if the name ends in ``.gz``."""
+@contextmanager
+def atomic_writer(target: Path, level: int = 6) -> Iterator[IO[bytes]]:
+    """A stream into ``target``, gzipped if the name ends in ``.gz``.
+
+    The file appears when the block ends, whole; after an error there is none, or the old one.
+    """
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             if target.suffix == ".gz":
-                with gzip_writer(file) as packed:
-                    packed.writelines(content)
+                with gzip_writer(file, level) as packed:
+                    yield packed
             else:
-                file.writelines(content)
+                yield file
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_atomically(target: Path, content: Iterable[bytes]) -> None:
+    """Write all of ``content`` to ``target`` or nothing; gzipped if the name ends in ``.gz``."""
+    with atomic_writer(target) as file:
+        file.writelines(content)

@@ -1,0 +1,49 @@
+"""Writes a copy of a trace that is small enough to share, and proves what it keeps unchanged.
+
+What is kept is kept byte for byte, and the copy's header says that it is not all.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """what --keep can be:
+  steps      what runs while the recorded steps do, and what launched it
+  gpu        GPU work, the calls and the ops that launched it, annotations; other ops are dropped
+  no-python  everything but the Python frames
+
+example:
+  trace-util slim big.json.gz small.json.gz --keep no-python
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trace-util slim``."""
+    parser.add_argument("trace", metavar="IN", help="the trace")
+    parser.add_argument("copy", metavar="OUT", help="the copy; gzipped if named .gz")
+    parser.add_argument("--keep", required=True, choices=("steps", "gpu", "no-python"))
+    parser.add_argument("--force", action="store_true", help="replace OUT if it is there already")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the copy and print the totals that are the same; returns 0."""
+    import json
+    import sys
+    from pathlib import Path
+
+    from trace_util.events import TraceError
+    from trace_util.report.slim import slim_json, slim_text
+    from trace_util.slim import slim_trace
+
+    source, target = Path(args.trace), Path(args.copy)
+    if target.exists() and not args.force and not (source.exists() and target.samefile(source)):
+        raise TraceError(f"{target}: is there already; name another file or add --force")
+    slimmed = slim_trace(source, target, args.keep)
+    if args.json:
+        print(json.dumps(slim_json(slimmed), indent=2))
+    else:
+        print(slim_text(slimmed), end="")
+    if slimmed.slim_bytes >= slimmed.size_bytes:
+        print("the copy is not smaller: there was little to leave out", file=sys.stderr)
+    return 0
