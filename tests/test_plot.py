@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.conftest import RECORDED
 from trace_util.cli import main
 from trace_util.events import GPU_KINDS, TraceError
 from trace_util.facts import trace_facts
@@ -28,6 +27,7 @@ from trace_util.plot.svg import svg_text
 from trace_util.plot.theme import DARK, INK_ON, LIGHT, contrast
 from trace_util.reader import read_trace
 
+RECORDED = Path(__file__).parents[1] / "traces" / "recorded"
 TRACES = sorted((RECORDED / "nvidia-h200").glob("*/*.json.gz"))
 EAGER = RECORDED / "nvidia-h200/03_simple_mlp/64_128_768_3072_eager.json.gz"
 MATMUL = RECORDED / "nvidia-h200/01_matmul/64_bf16_warm_eager.json.gz"

@@ -25,11 +25,14 @@ def timeline(
     *,
     width: float = WIDTH,
     cell: float = CELL,
+    titled: bool = True,
     footer: str = "",
     links: Sequence[Links] = (),
     facts: Sequence[Facts] = (),
 ) -> Scene:
     """The timelines of some traces, stacked on one scale.
+
+    What stands around the figure may say already what it is of: then ``titled`` is false.
 
     Raises:
         TraceError: no trace, or one without what the view asks for.
@@ -42,18 +45,18 @@ def timeline(
     spans = [span_of(*one, view) for one in whole]
     resolution = max(end - start for start, end, _ in spans) / plot_width(width) * cell
     panels = [panel_of(*one, view, resolution) for one in whole]
-    headings = [heading(trace, one, view) for trace, _, one in whole]
+    headings = [heading(trace, one, view, titled=titled) for trace, _, one in whole]
     return scene_of(panels, headings, width, footer)
 
 
-def heading(trace: Trace, facts: Facts, view: View) -> Heading:
+def heading(trace: Trace, facts: Facts, view: View, *, titled: bool = True) -> Heading:
     """Title, busy share, and the command, GPU and versions of a trace."""
     run = trace.header.run
     title = Path(trace.path).name
     if isinstance(run.get("lesson"), str) and isinstance(run.get("tag"), str):
         title = f"{run['lesson']} · {run['tag']}"
-    lines = (_activity(facts, view), _provenance(trace, facts))
-    return Heading(clean(title), tuple(clean(line) for line in lines if line))
+    lines = (_activity(facts, view), _provenance(trace, facts) if titled else "")
+    return Heading(clean(title), tuple(clean(line) for line in lines if line), titled)
 
 
 def _activity(facts: Facts, view: View) -> str:

@@ -36,6 +36,7 @@ class Heading:
 
     title: str
     lines: tuple[str, ...]
+    is_shown: bool = True  # the title; it names the figure in any case
 
 
 @dataclass
@@ -106,9 +107,10 @@ def _panel(paper: _Paper, panel: Panel, heading: Heading) -> None:
 
 
 def _heading(paper: _Paper, heading: Heading) -> None:
-    paper.y += TITLE
-    title = fitting([heading.title], paper.width - 2 * MARGIN, TITLE * 1.16)
-    paper.front.append(Label(MARGIN, paper.y, title, TITLE, "ink", bold=True, role="title"))
+    if heading.is_shown:
+        paper.y += TITLE
+        title = fitting([heading.title], paper.width - 2 * MARGIN, TITLE * 1.16)
+        paper.front.append(Label(MARGIN, paper.y, title, TITLE, "ink", bold=True, role="title"))
     for text in heading.lines:
         _text(paper, text)
     paper.y += 12

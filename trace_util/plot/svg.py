@@ -64,7 +64,7 @@ def _style(theme: str) -> Iterator[str]:
         yield f":root{{{_variables(LIGHT)}}}"
         yield f"@media(prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
         yield f"@media print{{:root{{{_variables(LIGHT)}}}}}"
-        paints: Mapping[str, str] = {name: f"var(--{name})" for name in LIGHT}
+        paints: Mapping[str, str] = {name: f"var(--fig-{name})" for name in LIGHT}
     else:
         paints = THEMES[theme]
     yield f".figure text{{font-family:{FACES}}}.figure .b{{font-weight:600}}"
@@ -76,7 +76,7 @@ def _style(theme: str) -> Iterator[str]:
 
 
 def _variables(paints: Mapping[str, str]) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in paints.items())
+    return "".join(f"--fig-{name}:{colour};" for name, colour in paints.items())
 
 
 def _patterns(prefix: str) -> str:

@@ -29,8 +29,15 @@ def decoded_json(names: Sequence[KernelName]) -> str:
 
 def _block(name: KernelName) -> str:
     title = name.raw if len(name.raw) <= _WIDTH else name.short
+    rows = label_rows(name)
+    width = max(_LABEL, *(len(label) + 2 for label, _ in rows))
+    return "\n".join([title, *(f"  {label:<{width}}{text}" for label, text in rows)])
+
+
+def label_rows(name: KernelName) -> list[tuple[str, str]]:
+    """What stands in a name, as labels and texts; what it is silent about is left out."""
     if not name.is_known:
-        return f"{title}\n  {'family':<{_LABEL}}{UNKNOWN}"
+        return [("family", UNKNOWN)]
     rows = [
         ("family", _family(name)),
         ("computes", ", ".join(name.ops)),
@@ -44,8 +51,7 @@ def _block(name: KernelName) -> str:
          if name.architecture_tag else None),
         *name.details,
     ]  # fmt: skip
-    width = max(_LABEL, *(len(label) + 2 for label, text in rows if text))
-    return "\n".join([title, *(f"  {label:<{width}}{text}" for label, text in rows if text)])
+    return [(label, text) for label, text in rows if text]
 
 
 def _family(name: KernelName) -> str:

@@ -1,0 +1,41 @@
+"""Write one self-contained HTML page: what bounds the run, timeline, steps, kernels with their
+names decoded, roofline, claims, comparison, and ways into Perfetto. The page fetches nothing."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """examples:
+  trace-util report traces/02_linear/1024_32_64_eager.json -o linear.html
+  trace-util report eager.json compiled.json -o both.html --embed
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trace-util report``."""
+    add = parser.add_argument
+    add("traces", metavar="TRACE", nargs="+", help="a trace; several are compared")
+    add("-o", "--output", metavar="FILE", required=True, help="the page, .html")
+    add("--title", default="", help="default: the names of the traces")
+    add("--url", action="append", default=[], metavar="URL", help="where a trace's file is online, "
+        "for links that open it in Perfetto; once for each trace, in their order")  # fmt: skip
+    add("--embed", action="store_true", help="carry the files in the page, for buttons that open "
+        "them in Perfetto; the page then gives away what they give away")  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page; returns 0."""
+    import sys
+    from pathlib import Path
+
+    from trace_util.reader import read_trace
+    from trace_util.report.html.page import report_html
+    from trace_util.report.html.request import write_page
+
+    traces = [read_trace(path) for path in args.traces]
+    text = report_html(traces, urls=args.url, embed=args.embed, title=args.title)
+    output = Path(args.output)
+    written = write_page(text, output)
+    print(output)
+    print(f"{output}: {written / 1000:,.0f} kB; open it in a browser", file=sys.stderr)
+    return 0

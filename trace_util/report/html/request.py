@@ -1,0 +1,28 @@
+"""Writes the page that was asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from trace_util.events import TraceError
+
+
+def write_page(text: str, path: Path) -> int:
+    """The bytes written; the file appears whole or not at all.
+
+    Raises:
+        TraceError: it cannot be written, or its name is not that of a page.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise TraceError(f"{path}: a report is an .html; name one")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    content = text.encode("utf-8", "backslashreplace")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError as error:
+        raise TraceError(f"{path}: not written: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return len(content)

@@ -1,0 +1,292 @@
+"""The parts of a page that speak of one trace: verdict, figures, steps, ops, kernels, roofline."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from trace_util.facts import Facts
+from trace_util.findings.finding import Finding
+from trace_util.kernel_names import decode
+from trace_util.plot.figure import timeline
+from trace_util.plot.lanes import View
+from trace_util.plot.roofline_chart import roofline_scene
+from trace_util.plot.scene import Scene
+from trace_util.plot.svg import svg_fragment
+from trace_util.report.decode import label_rows
+from trace_util.report.html.markup import Child, Html, element, joined
+from trace_util.report.html.subject import Subject
+from trace_util.report.html.tables import (
+    Cell,
+    count_cell,
+    number_cell,
+    row_header,
+    table,
+    text_cell,
+    time_cell,
+)
+from trace_util.report.kernel_words import kernel_words
+from trace_util.report.oddities import oddities
+from trace_util.report.text import clean, counted, duration, share, shortened, unit_for
+from trace_util.report.values import filled, rate
+from trace_util.roofline import KernelRate
+
+WIDTH = 1040.0  # px of a figure
+CELL = 3.0  # px; what is narrower than that is merged, so that the page stays small
+MOST_KERNELS = 60
+MOST_OPS = 25
+MOST_STEPS = 60
+
+
+def verdict(subject: Subject) -> Html:
+    """What bounds the run, in one sentence, the figures behind it, and what is odd."""
+    found = subject.explanation
+    name = found.regime.name
+    reason = filled(found.regime.reason, found.regime.values)
+    sentence = element(
+        "p",
+        element("strong", name[0].upper() + name[1:]) if name else None,
+        reason[0].upper() + reason[1:] + ".",
+        class_="verdict",
+    )
+    return joined(sentence, _tiles(found.facts), _findings(subject))
+
+
+def _tiles(facts: Facts) -> Html:
+    tiles = [_tile("Window", facts.window_ns, "window_us")]
+    if facts.gpu_activity == "recorded":
+        part = f"{share(facts.busy_share)} of the window" if facts.busy_share is not None else ""
+        tiles.append(_tile("GPU busy", facts.window_busy_ns, "gpu_busy_in_window_us", part))
+    step = facts.unprofiled_step
+    if step is not None:
+        spread = f"median of {step.count}, without the profiler" if step.count else ""
+        tiles.append(_tile("A step", step.median_ns, "unprofiled_step.median_us", spread))
+    if facts.steps:
+        marks = counted(len(facts.steps), "recorded step")
+        tiles.append(_tile("A step, profiled", facts.median_step_ns, None, f"median of {marks}"))
+    tiles.append(_count_tile("Kernels", facts.kernel_count, "kernels.count", _each_step(facts)))
+    tiles.append(_count_tile("Launches", facts.launch_count, "launches", ""))
+    return element("dl", *tiles, class_="tiles")
+
+
+def _each_step(facts: Facts) -> str:
+    counts = {step.kernels for step in facts.steps}
+    return f"{counts.pop():,} in each step" if len(counts) == 1 else ""
+
+
+def _tile(title: str, ns: float | None, field: str | None, note: str = "") -> Html:
+    exact = None if ns is None else str(Decimal(str(ns)) / 1000)
+    value = element("span", duration(ns), data_field=field, data_exact=exact)
+    return element("div", element("dt", title), element("dd", value, _small(note)))
+
+
+def _count_tile(title: str, number: int, field: str, note: str) -> Html:
+    value = element("span", f"{number:,}", data_field=field, data_exact=number)
+    return element("div", element("dt", title), element("dd", value, _small(note)))
+
+
+def _small(note: str) -> Html | None:
+    return element("small", note) if note else None
+
+
+def _findings(subject: Subject) -> Html:
+    odd = [element("li", text) for text in oddities(subject.trace, subject.facts)]
+    found = [element("li", _finding(one)) for one in subject.explanation.findings]
+    if not found and not odd:
+        return element("p", "Nothing odd was found.")
+    parts: list[Child] = [element("h3", "What was found")]
+    if found:
+        parts.append(element("ul", *found, class_="findings"))
+    if odd:
+        parts += [element("h3", "What to know of the recording"), element("ul", *odd)]
+    return joined(*parts)
+
+
+def _finding(one: Finding) -> Html:
+    claim = filled(one.claim, one.values)
+    return joined(
+        element("strong", one.kind.value, ": "),
+        claim[0].upper() + claim[1:] + ".",
+        element("br") if one.next_step else None,
+        f"Next: {one.next_step}." if one.next_step else None,
+    )
+
+
+def timelines(subject: Subject) -> Html:
+    """The whole window, and one step of it where there are several."""
+    views = [(View(), "the whole window")]
+    if len(subject.facts.steps) > 1:
+        views.append((View(last_step=True), f"one step, {clean(subject.facts.steps[-1].name)}"))
+    return joined(
+        element("h3", "Timeline"),
+        *(
+            _figure(_timeline(subject, view), f"{subject.id}-time{i}-", f"Timeline, {what}")
+            for i, (view, what) in enumerate(views)
+        ),
+    )
+
+
+def _timeline(subject: Subject, view: View) -> Scene:
+    return timeline(
+        [subject.trace],
+        view,
+        width=WIDTH,
+        cell=CELL,
+        titled=False,
+        links=[subject.links],
+        facts=[subject.facts],
+    )
+
+
+def _figure(scene: Scene, prefix: str, caption: str) -> Html:
+    region = element(
+        "div",
+        Html(svg_fragment(scene, prefix)),
+        class_="scroll",
+        role="region",
+        aria_label=caption,
+        tabindex="0",
+    )
+    return element("figure", region, element("figcaption", caption))
+
+
+def steps(subject: Subject) -> Html | None:
+    """The recorded steps."""
+    facts = subject.facts
+    if not facts.steps:
+        return None
+    shown = facts.steps[:MOST_STEPS]
+    unit = unit_for([time for s in shown for time in (s.duration_ns, s.gpu_busy_ns)])
+    rows = [
+        [
+            row_header(clean(step.name)),
+            time_cell(step.duration_ns, unit),
+            time_cell(step.gpu_busy_ns, unit),
+            *map(count_cell, (step.kernels, step.memsets, step.copies, step.launches)),
+        ]
+        for step in shown
+    ]
+    titles = ("step", f"on the CPU, {unit.name}", f"its GPU work, {unit.name}", "kernels",
+              "memsets", "copies", "launches")  # fmt: skip
+    more = len(facts.steps) - len(shown)
+    note = f"and {counted(more, 'more step')}" if more else ""
+    caption = "The recorded steps, each with the GPU work that it launched"
+    return joined(element("h3", "Steps"), table(caption, titles, rows, note))
+
+
+def kernels(subject: Subject) -> Html | None:
+    """The kernels by name, decoded."""
+    facts = subject.facts
+    if not facts.kernels:
+        return None
+    shown = facts.kernels[:MOST_KERNELS]
+    unit = unit_for([k.total_ns for k in shown])
+    each = unit_for([k.median_ns for k in shown])
+    rows = [
+        [
+            row_header(kernel_cell(kernel.name)),
+            text_cell(clean(kernel.op or "-")),
+            count_cell(kernel.count),
+            time_cell(kernel.total_ns, unit),
+            _share_cell(kernel.total_ns, facts.kernel_total_ns),
+            time_cell(kernel.min_ns, each),
+            time_cell(kernel.median_ns, each),
+            time_cell(kernel.max_ns, each),
+        ]
+        for kernel in shown
+    ]
+    titles = ("kernel", "launched by", "count", f"total, {unit.name}", "of kernel time",
+              f"min, {each.name}", f"median, {each.name}", f"max, {each.name}")  # fmt: skip
+    left = facts.kernels[MOST_KERNELS:]
+    time = share(sum(k.total_ns for k in left) / facts.kernel_total_ns) if left else ""
+    note = f"and {counted(len(left), 'more name')} with {time} of the time" if left else ""
+    return joined(
+        element("h3", "Kernels"),
+        table("Kernels by name, most time first; a name opens to its parts", titles, rows, note),
+    )
+
+
+def _share_cell(part: int, whole: int) -> Cell:
+    return number_cell(share(part / whole) if whole else "-", part / whole if whole else None)
+
+
+def kernel_cell(name: str) -> Html:
+    """A kernel in words; it opens to the full name and what stands in it."""
+    decoded = decode(name)
+    parts = [("full name", shortened(name, 600)), *label_rows(decoded)]
+    rows = (element("div", element("dt", label), element("dd", text)) for label, text in parts)
+    words = shortened(kernel_words(decoded), 90)
+    return element("details", element("summary", words), element("dl", *rows))
+
+
+def ops(subject: Subject) -> Html | None:
+    """The CPU ops by name, those that launch nothing marked."""
+    facts = subject.facts
+    if not facts.ops:
+        return None
+    shown = facts.ops[:MOST_OPS]
+    unit = unit_for([time for op in shown for time in (op.total_ns, op.self_ns)])
+    gpu = unit_for([op.gpu_ns for op in shown])
+    rows = [
+        [
+            row_header(clean(shortened(op.name, 90))),
+            count_cell(op.count),
+            time_cell(op.total_ns, unit),
+            time_cell(op.self_ns, unit),
+            count_cell(op.launches) if op.launches else number_cell("none: metadata only", 0),
+            time_cell(op.gpu_ns, gpu),
+        ]
+        for op in shown
+    ]
+    titles = ("op", "count", f"total, {unit.name}", f"self, {unit.name}", "launches",
+              f"GPU time, {gpu.name}")  # fmt: skip
+    more = len(facts.ops) - len(shown)
+    note = f"and {counted(more, 'more op')}" if more else ""
+    return joined(
+        element("h3", "CPU ops"), table("CPU ops by name, most CPU time first", titles, rows, note)
+    )
+
+
+def roofline(subject: Subject) -> Html | None:
+    """What each kernel achieves against the peaks of the GPU, as a chart and as a table."""
+    found = subject.explanation
+    if not found.kernels:
+        return None
+    parts: list[Child] = [element("h3", "Roofline")]
+    if found.roofline:
+        parts.append(element("p", f"No shares of a peak: {found.roofline}."))
+    scene = roofline_scene(found.kernels, found.device, WIDTH) if found.device else None
+    if scene is not None and found.device is not None:
+        parts.append(_figure(scene, f"{subject.id}-roof-", f"Roofline of the {found.device.name}"))
+    known = [one for one in found.kernels if one.flops_per_s or one.bytes_per_s][:MOST_KERNELS]
+    if known:
+        parts.append(_rates(known))
+    if found.device is not None:
+        source = found.device.source
+        link = element("a", source, href=source, rel="noreferrer")
+        parts.append(element("p", "Peaks as the vendor states them: ", link, class_="note"))
+    return joined(*parts)
+
+
+def _rates(known: list[KernelRate]) -> Html:
+    unit = unit_for([one.median_ns for one in known])
+    rows = [
+        [
+            row_header(shortened(kernel_words(decode(one.name)), 90)),
+            text_cell(clean(one.op or "-")),
+            time_cell(one.median_ns, unit),
+            number_cell(rate(one.flops_per_s, "FLOP/s") if one.flops_per_s else "-"),
+            number_cell(share(one.compute_share) if one.compute_share else "-"),
+            number_cell(_least(one, rate(one.bytes_per_s, "B/s") if one.bytes_per_s else "-")),
+            number_cell(_least(one, share(one.memory_share) if one.memory_share else "-")),
+            text_cell(one.bound or "-"),
+        ]
+        for one in known
+    ]
+    titles = ("kernel", "op", f"median, {unit.name}", "arithmetic", "of peak", "memory", "of peak",
+              "nearer to")  # fmt: skip
+    caption = "Achieved rates, from the ops' recorded shapes and the kernels' median times"
+    return table(caption, titles, rows)
+
+
+def _least(one: KernelRate, text: str) -> str:
+    return f"≥ {text}" if one.work.is_lower_bound and text != "-" else text
