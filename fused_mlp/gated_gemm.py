@@ -7,9 +7,6 @@ program when its last product is done, so only the result is ever written.
 
 from __future__ import annotations
 
-import functools
-from typing import NamedTuple
-
 import torch
 import triton
 import triton.language as tl
@@ -18,16 +15,12 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from fused_mlp.activations import activate, checked_activation
 from fused_mlp.packing import GROUP, packed_rows
+from fused_mlp.tiles import INTERPRETED, LARGE, Launch, Tiles, gpu_of, launch_for, tile_at
 
-
-@triton.jit
-def _tile(index, tiles_m, tiles_n, BAND: tl.constexpr):
-    # Row by row over BAND tiles of tokens at a time: programs that run together then share both
-    # their rows of x and their rows of the weight in the L2 cache.
-    band = index // (BAND * tiles_n) * BAND
-    height = min(tiles_m - band, BAND)
-    within = index % (BAND * tiles_n)
-    return band + within % height, within // height
+try:
+    from fused_mlp import hopper
+except (ImportError, AttributeError):  # Gluon is experimental: other versions lack these names
+    hopper = None
 
 
 @triton.jit
@@ -61,7 +54,7 @@ def _geglu_gemm_kernel(
     tiles_m = tl.cdiv(tokens, M)
     tiles_n = tl.cdiv(columns, N)
     for index in tl.range(tl.program_id(0), tiles_m * tiles_n, programs, flatten=True):
-        m, n = _tile(index, tiles_m, tiles_n, BAND)
+        m, n = tile_at(index, tiles_m, tiles_n, BAND)
         accumulator = tl.zeros((M, N), tl.float32)
         for k in range(tl.cdiv(dim, K)):
             a = x.load([m * M, k * K])
@@ -79,7 +72,7 @@ def _geglu_gemm_pointer_kernel(
 ):  # fmt: skip
     """For every GPU, and for rows that the copy engine cannot address. One tile a program."""
     columns = tl.cdiv(hidden, G) * G * 2
-    m, n = _tile(tl.program_id(0), tl.cdiv(tokens, M), tl.cdiv(columns, N), BAND)
+    m, n = tile_at(tl.program_id(0), tl.cdiv(tokens, M), tl.cdiv(columns, N), BAND)
     row = (m * M + tl.arange(0, M)).to(tl.int64)[:, None]
     column = (n * N + tl.arange(0, N)).to(tl.int64)[:, None]
     accumulator = tl.zeros((M, N), tl.float32)
@@ -93,26 +86,13 @@ def _geglu_gemm_pointer_kernel(
     tl.store(out + row * hidden + unit, y, mask=(row < tokens) & (unit < hidden))
 
 
-INTERPRETED = not isinstance(_geglu_gemm_kernel, triton.JITFunction)  # TRITON_INTERPRET=1
-
-
-class Tiles(NamedTuple):
-    """One launch configuration: `m` tokens by `n` packed rows a tile, `k` of the sum a step."""
-
-    m: int
-    n: int
-    k: int
-    band: int  # tiles of tokens that share the weight's rows in the L2 cache
-    warps: int
-    stages: int
-
-
-HOPPER = Tiles(m=128, n=256, k=64, band=8, warps=8, stages=4)
-HOPPER_SHARED_BYTES = 229_408  # that the compiled kernel asks for: four stages and one result tile
-OLDER = Tiles(m=128, n=128, k=32, band=8, warps=8, stages=3)
-
-
-def gated_linear(x: Tensor, packed: Tensor, hidden: int, activation: str = "gelu_tanh") -> Tensor:
+def gated_linear(
+    x: Tensor,
+    packed: Tensor,
+    hidden: int,
+    activation: str = "gelu_tanh",
+    launch: Launch | None = None,
+) -> Tensor:
     """`activation(x @ gate.T) * (x @ up.T)`, `[..., hidden]` in the dtype of `x`, sums in float32.
 
     `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. No gradients: see `FusedMLP`.
@@ -129,54 +109,62 @@ def gated_linear(x: Tensor, packed: Tensor, hidden: int, activation: str = "gelu
     rows = rows if rows.stride(-1) == 1 else rows.contiguous()
     out = torch.empty(rows.shape[0], hidden, dtype=x.dtype, device=x.device)
     if out.numel():
-        launch = _by_descriptors if describable(rows, packed, out) else _by_pointers
-        launch(rows, packed, out, activation)
+        gpu = gpu_of(x.device.index)
+        fits = all(map(_describable, (rows, packed, out)))
+        launch = launch or launch_for(rows.shape[0], packed.shape[0], gpu, fits)
+        kernel = "descriptor" if launch.kernel == "hopper" and hopper is None else launch.kernel
+        _LAUNCHERS[kernel](rows, packed, out, activation, launch.tiles, gpu.multiprocessors)
     return out.view(*x.shape[:-1], hidden)
 
 
-def describable(*matrices: Tensor) -> bool:
-    """Whether the copy engine can address these, on a GPU that has one and room for the tiles."""
-    aligned = all(
-        m.dtype in (torch.bfloat16, torch.float16)
-        and m.data_ptr() % 16 == 0
-        and m.stride(0) * m.element_size() % 16 == 0
-        and m.stride(1) == 1
-        for m in matrices
+def _describable(matrix: Tensor) -> bool:
+    """Whether the copy engine can address it: 16-byte steps, and 16-bit elements for the tiles."""
+    return (
+        matrix.dtype in (torch.bfloat16, torch.float16)
+        and matrix.data_ptr() % 16 == 0
+        and matrix.stride(0) * matrix.element_size() % 16 == 0
+        and matrix.stride(1) == 1
     )
-    return aligned and (INTERPRETED or _has_copy_engine(matrices[0].device.index))
 
 
-@functools.cache
-def _has_copy_engine(device: int | None) -> bool:
-    gpu = torch.cuda.get_device_properties(device)
-    shared_bytes = getattr(gpu, "shared_memory_per_block_optin", 0)
-    return gpu.major >= 9 and shared_bytes >= HOPPER_SHARED_BYTES
+def _count(rows: Tensor, packed: Tensor, tiles: Tiles) -> int:
+    return triton.cdiv(rows.shape[0], tiles.m) * triton.cdiv(packed.shape[0], tiles.n)
 
 
-def _by_descriptors(rows: Tensor, packed: Tensor, out: Tensor, activation: str) -> None:
-    tiles = HOPPER
-    count = triton.cdiv(rows.shape[0], tiles.m) * triton.cdiv(packed.shape[0], tiles.n)
-    programs = min(count, _multiprocessors(rows.device.index))
+def _by_descriptors(
+    rows: Tensor, packed: Tensor, out: Tensor, activation: str, tiles: Tiles, multiprocessors: int
+) -> None:
+    resident = 1 if tiles == LARGE else 2  # programs that a multiprocessor has room for
+    programs = min(_count(rows, packed, tiles), multiprocessors * resident)
     _geglu_gemm_kernel[(programs,)](
         TensorDescriptor(rows, rows.shape, rows.stride(), [tiles.m, tiles.k]),
         TensorDescriptor(packed, packed.shape, packed.stride(), [tiles.n, tiles.k]),
         TensorDescriptor(out, out.shape, out.stride(), [tiles.m, tiles.n // 2]),
-        *out.shape[:1], packed.shape[0], packed.shape[1], programs,
+        rows.shape[0], packed.shape[0], packed.shape[1], programs,
         ACTIVATION=activation, G=GROUP, BAND=tiles.band, WIDEN=INTERPRETED,
         M=tiles.m, N=tiles.n, K=tiles.k, num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
 
 
-def _by_pointers(rows: Tensor, packed: Tensor, out: Tensor, activation: str) -> None:
-    tiles = OLDER
-    count = triton.cdiv(rows.shape[0], tiles.m) * triton.cdiv(packed.shape[0], tiles.n)
-    _geglu_gemm_pointer_kernel[(count,)](
+def _by_pointers(
+    rows: Tensor, packed: Tensor, out: Tensor, activation: str, tiles: Tiles, multiprocessors: int
+) -> None:
+    _geglu_gemm_pointer_kernel[(_count(rows, packed, tiles),)](
         rows, packed, out, *out.shape, packed.shape[1], rows.stride(0),
         ACTIVATION=activation, G=GROUP, BAND=tiles.band, WIDEN=INTERPRETED,
         M=tiles.m, N=tiles.n, K=tiles.k, num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
 
 
-@functools.cache
-def _multiprocessors(device: int | None) -> int:
-    return 1 if INTERPRETED else torch.cuda.get_device_properties(device).multi_processor_count
+def _by_warp_groups(
+    rows: Tensor, packed: Tensor, out: Tensor, activation: str, tiles: Tiles, multiprocessors: int
+) -> None:
+    programs = min(_count(rows, packed, tiles), multiprocessors)
+    hopper.start(rows, packed, out, activation, programs, tiles.band, *tiles[:3], tiles.stages)
+
+
+_LAUNCHERS = {
+    "hopper": _by_warp_groups,
+    "descriptor": _by_descriptors,
+    "pointer": _by_pointers,
+}

@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from fused_mlp.activations import activate, checked_activation, slope
 
-BLOCK = 4096  # elements a program
-WARPS = 8  # 16 elements a thread: two 16-byte loads of bf16 from each input
+BLOCK = 2048  # elements a program
+WARPS = 8  # 8 elements a thread: one 16-byte load of bfloat16 from each input
 
 
 @triton.jit

@@ -1,0 +1,152 @@
+"""The fused GEMM for Hopper GPUs, with its warps given different work (in Gluon, Triton's dialect).
+
+`gated_gemm` lets the copy engine run ahead while the epilogue computes, but its tensor cores idle
+meanwhile: all warps are in the same epilogue. Here one warp does nothing but start copies, and two
+groups of four warps each own half of the tile's tokens. They meet only at barriers, one a stage, so
+they drift apart by up to `STAGES` steps, and while one group is in its epilogue the other keeps the
+tensor cores busy.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from fused_mlp.activations import activate
+from fused_mlp.packing import GROUP
+from fused_mlp.tiles import tile_at
+
+# Triton 3.6 has the longer names, 3.9 the shorter ones alone.
+copy_in = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
+copy_out = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
+
+
+@gluon.jit
+def _copy_tiles(
+    x, packed, xs, weights, full, empty, tokens, columns, dim, programs,
+    BAND: gl.constexpr, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    tiles_m = gl.cdiv(tokens, M)
+    tiles_n = gl.cdiv(columns, N)
+    stage = 0
+    phase = 1  # a fresh barrier counts as having completed the phase before its first
+    for index in range(gl.program_id(0), tiles_m * tiles_n, programs):
+        m, n = tile_at(index, tiles_m, tiles_n, BAND)
+        for k in range(gl.cdiv(dim, K)):
+            ready = full.index(stage)
+            mbarrier.wait(empty.index(stage), phase)
+            mbarrier.expect(ready, (M + N) * K * 2)
+            copy_in(x, [m * M, k * K], ready, xs.index(2 * stage))
+            copy_in(x, [m * M + M // 2, k * K], ready, xs.index(2 * stage + 1))
+            copy_in(packed, [n * N, k * K], ready, weights.index(stage))
+            stage += 1
+            if stage == STAGES:
+                stage = 0
+                phase ^= 1
+
+
+@gluon.jit
+def _multiply_tiles(
+    out, results, xs, weights, full, empty, tokens, columns, dim, programs,
+    HALF: gl.constexpr, ACTIVATION: gl.constexpr, G: gl.constexpr,
+    BAND: gl.constexpr, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    tiles_m = gl.cdiv(tokens, M)
+    tiles_n = gl.cdiv(columns, N)
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    result = results.index(HALF)
+    stage = 0
+    phase = 0
+    for index in range(gl.program_id(0), tiles_m * tiles_n, programs):
+        m, n = tile_at(index, tiles_m, tiles_n, BAND)
+        accumulator = gl.zeros((M // 2, N), gl.float32, layout)
+        previous = stage
+        for k in range(gl.cdiv(dim, K)):
+            mbarrier.wait(full.index(stage), phase)
+            product = warpgroup_mma(
+                xs.index(2 * stage + HALF), weights.index(stage).permute((1, 0)), accumulator,
+                is_async=True,
+            )  # fmt: skip
+            accumulator = warpgroup_mma_wait(1, deps=(product,))  # all but this one are done,
+            mbarrier.arrive(empty.index(previous), pred=k > 0)  # so the stage before is free
+            previous = stage
+            stage += 1
+            if stage == STAGES:
+                stage = 0
+                phase ^= 1
+        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
+        mbarrier.arrive(empty.index(previous))
+
+        pairs = accumulator.reshape((M // 2, N // (2 * G), 2, G)).permute((0, 1, 3, 2))
+        gate, up = gl.split(pairs)
+        y = (activate(gate, ACTIVATION) * up).to(out.dtype).reshape((M // 2, N // 2))
+        tma.store_wait(0)  # the copy of the tile before has left `result`
+        result.store(y)
+        fence_async_shared()
+        copy_out(out, [m * M + HALF * (M // 2), n * (N // 2)], result)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def _geglu_gemm_hopper_kernel(
+    x, packed, out, tokens, columns, dim, programs,
+    ACTIVATION: gl.constexpr, G: gl.constexpr,
+    BAND: gl.constexpr, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    xs = gl.allocate_shared_memory(x.dtype, [2 * STAGES, M // 2, K], x.layout)
+    weights = gl.allocate_shared_memory(x.dtype, [STAGES, N, K], packed.layout)
+    results = gl.allocate_shared_memory(x.dtype, [2, M // 2, N // 2], out.layout)
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for stage in gl.static_range(STAGES):
+        mbarrier.init(full.index(stage), count=1)
+        mbarrier.init(empty.index(stage), count=2)  # both groups have read it
+    gl.warp_specialize(
+        [
+            (_multiply_tiles, (out, results, xs, weights, full, empty, tokens, columns, dim,
+                               programs, 0, ACTIVATION, G, BAND, M, N, K, STAGES)),
+            (_multiply_tiles, (out, results, xs, weights, full, empty, tokens, columns, dim,
+                               programs, 1, ACTIVATION, G, BAND, M, N, K, STAGES)),
+            (_copy_tiles, (x, packed, xs, weights, full, empty, tokens, columns, dim,
+                           programs, BAND, M, N, K, STAGES)),
+        ],
+        [4, 1],  # warps; the first entry runs in the kernel's own four
+        [232, 24],  # registers a thread
+    )  # fmt: skip
+
+
+def start(
+    x: Tensor, packed: Tensor, out: Tensor, activation: str,
+    programs: int, band: int, m: int, n: int, k: int, stages: int,
+) -> None:  # fmt: skip
+    """Launch over matrices that the copy engine can address; writes every element of `out`."""
+    dtype = gl.bfloat16 if x.dtype == torch.bfloat16 else gl.float16
+    _geglu_gemm_hopper_kernel[(programs,)](
+        _descriptor(x, m // 2, k, dtype),
+        _descriptor(packed, n, k, dtype),
+        _descriptor(out, m // 2, n // 2, dtype),
+        x.shape[0], packed.shape[0], x.shape[1], programs,
+        ACTIVATION=activation, G=GROUP, BAND=band, M=m, N=n, K=k, STAGES=stages, num_warps=4,
+    )  # fmt: skip
+
+
+def _descriptor(matrix: Tensor, rows: int, columns: int, dtype: gl.dtype) -> TensorDescriptor:
+    layout = _layout(rows, columns, dtype)
+    return TensorDescriptor(matrix, matrix.shape, matrix.stride(), [rows, columns], layout)
+
+
+@functools.cache
+def _layout(rows: int, columns: int, dtype: gl.dtype) -> gl.NVMMASharedLayout:
+    return gl.NVMMASharedLayout.get_default_for([rows, columns], dtype)

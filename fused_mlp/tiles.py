@@ -1,0 +1,95 @@
+"""Which output tile a program works on, and how large the tiles are for a given problem and GPU."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tile_at(index, tiles_m, tiles_n, BAND: tl.constexpr):
+    """Row and column of tile number `index`: column by column through bands of BAND rows, so that
+    programs that run together share rows of x and rows of the weight in the L2 cache."""
+    band = index // (BAND * tiles_n) * BAND
+    height = min(tiles_m - band, BAND)
+    within = index % (BAND * tiles_n)
+    return band + within % height, within // height
+
+
+INTERPRETED = not isinstance(tile_at, triton.JITFunction)  # TRITON_INTERPRET=1
+
+
+class Tiles(NamedTuple):
+    """One launch configuration: `m` tokens by `n` packed rows a tile, `k` of the sum a step."""
+
+    m: int
+    n: int
+    k: int
+    warps: int
+    stages: int  # steps of the sum in shared memory at a time
+    band: int = 16  # tiles of tokens that run beside each other (tiles.py)
+
+
+# Measured on an H200; each is the fastest of the shapes tried for its range of tokens.
+LARGE = Tiles(m=128, n=256, k=64, warps=8, stages=4)
+LARGE_SHARED_BYTES = 229_592  # a block's shared memory as compiled: four stages and the result
+MIDDLE = Tiles(m=64, n=128, k=64, warps=4, stages=4)
+NARROW = Tiles(m=64, n=64, k=128, warps=4, stages=4)
+FEW_TOKENS = Tiles(m=16, n=128, k=128, warps=8, stages=4)
+FEW_TOKENS_NARROW = Tiles(m=16, n=64, k=128, warps=4, stages=4)
+# For the 64 KiB of shared memory that a block has on the oldest GPUs with tensor cores.
+OLDER = Tiles(m=128, n=128, k=32, warps=8, stages=3)
+OLDER_FEW_TOKENS = Tiles(m=16, n=64, k=64, warps=4, stages=3)
+
+
+class Launch(NamedTuple):
+    """Which of the kernels, `hopper`, `descriptor` or `pointer`, and its configuration."""
+
+    kernel: str
+    tiles: Tiles
+
+
+def launch_for(tokens: int, columns: int, gpu: Gpu, describable: bool) -> Launch:
+    """The launch for `tokens` rows of x and `columns` packed rows of the weight.
+
+    The largest tiles move the fewest bytes, but each multiprocessor must have at least one: few
+    tokens mean smaller tiles. `describable`: the copy engine can address the matrices.
+    """
+
+    def enough(tiles: Tiles) -> bool:
+        count = triton.cdiv(tokens, tiles.m) * triton.cdiv(columns, tiles.n)
+        return count >= gpu.multiprocessors
+
+    if not gpu.copy_engine:
+        return Launch("pointer", OLDER_FEW_TOKENS if tokens <= OLDER_FEW_TOKENS.m else OLDER)
+    if tokens <= FEW_TOKENS.m:
+        return Launch("pointer", FEW_TOKENS if enough(FEW_TOKENS) else FEW_TOKENS_NARROW)
+    if not describable:
+        return Launch("pointer", OLDER)
+    if enough(LARGE):
+        return Launch("hopper" if gpu.hopper else "descriptor", LARGE)
+    return Launch("descriptor", MIDDLE if enough(MIDDLE) else NARROW)
+
+
+class Gpu(NamedTuple):
+    multiprocessors: int
+    copy_engine: bool  # and room in shared memory for LARGE
+    hopper: bool
+
+
+@functools.cache
+def gpu_of(device: int | None) -> Gpu:
+    """What the launch depends on. Triton's interpreter is taken for one multiprocessor."""
+    if INTERPRETED:
+        return Gpu(multiprocessors=1, copy_engine=True, hopper=False)
+    found = torch.cuda.get_device_properties(device)
+    shared_bytes = getattr(found, "shared_memory_per_block_optin", 0)
+    return Gpu(
+        multiprocessors=found.multi_processor_count,
+        copy_engine=found.major >= 9 and shared_bytes >= LARGE_SHARED_BYTES,
+        hopper=found.major == 9,
+    )

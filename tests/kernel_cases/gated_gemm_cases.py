@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from fused_mlp import FusedMLP, gated_linear, packing
+from fused_mlp.tiles import (
+    FEW_TOKENS,
+    FEW_TOKENS_NARROW,
+    LARGE,
+    MIDDLE,
+    NARROW,
+    OLDER,
+    OLDER_FEW_TOKENS,
+    Launch,
+    Tiles,
+    gpu_of,
+)
+from tests.kernel_cases import (
+    DEVICE,
+    INTERPRETED,
+    REFERENCES,
+    TOLERANCE,
+    poisoned_outputs,
+    random,
+    relative_error,
+)
+
+SMALL = Tiles(m=32, n=64, k=32, warps=4, stages=2, band=2)
+LAUNCHES = {
+    "descriptor large": Launch("descriptor", LARGE),
+    "descriptor middle": Launch("descriptor", MIDDLE),
+    "descriptor narrow": Launch("descriptor", NARROW),
+    "descriptor small": Launch("descriptor", SMALL),
+    "pointer older": Launch("pointer", OLDER),
+    "pointer older few": Launch("pointer", OLDER_FEW_TOKENS),
+    "pointer few": Launch("pointer", FEW_TOKENS),
+    "pointer few, narrow": Launch("pointer", FEW_TOKENS_NARROW),
+    "pointer small": Launch("pointer", SMALL),
+}
+if not INTERPRETED:
+    LAUNCHES["hopper"] = Launch("hopper", LARGE)
+# tokens, dim, hidden: less than a tile, one more than a tile, many tiles, whole tiles.
+SHAPES = ((1, 8, 8), (33, 24, 72), (129, 72, 136), (200, 136, 24), (128, 64, 128))
+# Rows that the copy engine cannot address: only pointers will do.
+UNALIGNED = ((5, 20, 13), (33, 7, 1), (70, 65, 50))
+
+
+def _case(tokens, dim, hidden, dtype, activation="gelu_tanh"):
+    x = random(tokens, dim, dtype=dtype)
+    gate, up = (random(hidden, dim, dtype=dtype, seed=s) / dim**0.5 for s in (1, 2))
+    wide = [w.double() for w in (x, gate, up)]
+    reference = REFERENCES[activation](wide[0] @ wide[1].T) * (wide[0] @ wide[2].T)
+    return x, packing.pack(gate, up), reference
+
+
+def _usable(launch: Launch) -> None:
+    if not INTERPRETED:
+        gpu = gpu_of(None)
+        if launch.kernel == "hopper" and not gpu.hopper:
+            pytest.skip("the GPU is no Hopper")
+        if launch.kernel == "descriptor" and not gpu.copy_engine:
+            pytest.skip("the GPU has no copy engine")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_every_launch_agrees_with_float64(launch, shape):
+    dtype = torch.bfloat16 if shape == SHAPES[2] else torch.float16
+    _usable(LAUNCHES[launch])
+    x, packed, reference = _case(*shape, dtype)
+    with poisoned_outputs():
+        result = gated_linear(x, packed, shape[2], launch=LAUNCHES[launch])
+    assert result.shape == reference.shape and result.dtype == dtype
+    assert relative_error(result, reference) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("activation", REFERENCES)
+@pytest.mark.parametrize("launch", ("descriptor small", "pointer small", "hopper"))
+def test_every_activation_agrees_with_float64(launch, activation):
+    if launch not in LAUNCHES:
+        pytest.skip("this kernel's arithmetic is checked in test_gated_gemm.py")
+    _usable(LAUNCHES[launch])
+    x, packed, reference = _case(40, 64, 72, torch.float16, activation)
+    with poisoned_outputs():
+        result = gated_linear(x, packed, 72, activation, launch=LAUNCHES[launch])
+    assert relative_error(result, reference) < TOLERANCE[torch.float16]
+
+
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16, torch.float32))
+@pytest.mark.parametrize("shape", UNALIGNED)
+def test_rows_of_any_length_are_right(shape, dtype):
+    x, packed, reference = _case(*shape, dtype)
+    with poisoned_outputs():
+        result = gated_linear(x, packed, shape[2])
+    assert relative_error(result, reference) < TOLERANCE[dtype]
+
+
+def test_zero_rows_launch_nothing():
+    _, packed, _ = _case(1, 16, 24, torch.float16)
+    assert gated_linear(random(0, 16, dtype=torch.float16), packed, 24).shape == (0, 24)
+    assert gated_linear(random(2, 0, 16, dtype=torch.float16), packed, 24).shape == (2, 0, 24)
+
+
+STRIDED = {
+    "three dimensions": lambda x: x.view(3, 12, 16),
+    "every other row": lambda x: x[::2],
+    "the left half of each row": lambda x: x.view(18, 32)[:, :16],
+    "an odd offset": lambda x: x.flatten()[1:561].view(35, 16),
+    "transposed": lambda x: x.view(16, 36).T,
+    "one row repeated": lambda x: x[:1].expand(20, 16),
+}
+
+
+@pytest.mark.parametrize("layout", STRIDED)
+def test_strided_inputs_are_right(layout):
+    whole, packed, _ = _case(36, 16, 24, torch.float16)
+    x = STRIDED[layout](whole)
+    gate, up = (w.double() for w in packing.unpack(packed, 24))
+    reference = REFERENCES["silu"](x.double() @ gate.T) * (x.double() @ up.T)
+    with poisoned_outputs():
+        result = gated_linear(x, packed, 24, "silu")
+    assert result.shape == reference.shape
+    assert relative_error(result, reference) < TOLERANCE[torch.float16]
+
+
+def test_mismatches_are_refused():
+    x, packed, _ = _case(4, 16, 24, torch.float16)
+    with pytest.raises(ValueError, match=r"hidden=40 a packed weight of \[96, 16\]"):
+        gated_linear(x, packed, 40)
+    with pytest.raises(ValueError, match="torch.bfloat16"):
+        gated_linear(x.bfloat16(), packed, 24)
+    with pytest.raises(ValueError, match="choose one of"):
+        gated_linear(x, packed, 24, "tanh")
+
+
+class PlainMLP(nn.Module):
+    def __init__(self, dim, hidden, activation="gelu_tanh"):
+        super().__init__()
+        self.gate = nn.Linear(dim, hidden, bias=False)
+        self.up = nn.Linear(dim, hidden, bias=False)
+        self.down = nn.Linear(hidden, dim, bias=False)
+        self.activation = REFERENCES[activation]
+
+    def forward(self, x):
+        return self.down(self.activation(self.gate(x)) * self.up(x))
+
+
+def _plain(dim, hidden, dtype, activation="gelu_tanh"):
+    torch.manual_seed(dim + hidden)
+    return PlainMLP(dim, hidden, activation).to(DEVICE, dtype)
+
+
+@pytest.mark.parametrize("hidden", (24, 13))
+@pytest.mark.parametrize(
+    ("activation", "dtype"),
+    [
+        ("gelu_tanh", torch.bfloat16),
+        ("gelu", torch.float16),
+        ("silu", torch.float32),
+        ("relu", torch.bfloat16),
+    ],
+)
+def test_fused_mlp_agrees_with_the_plain_one(activation, dtype, hidden):
+    plain = _plain(40, hidden, dtype, activation)
+    fused = FusedMLP.from_mlp(plain, activation)
+    x = random(2, 9, 40, dtype=dtype)
+    with torch.no_grad(), poisoned_outputs():
+        result = fused(x)
+        reference = copy.deepcopy(plain).double()(x.double())
+    assert result.shape == x.shape
+    assert relative_error(result, reference) < 2 * TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("hidden", (24, 13))
+def test_fused_mlp_has_the_gradients_of_the_plain_one(hidden):
+    plain = _plain(40, hidden, torch.float32)
+    fused = FusedMLP.from_mlp(plain)
+    x, y = (random(9, 40).requires_grad_() for _ in range(2))
+    fused(x).square().sum().backward()
+    plain(y).square().sum().backward()
+    expected = packing.pack(plain.gate.weight.grad, plain.up.weight.grad)
+    assert relative_error(fused.gate_up.grad, expected.double()) < 1e-5
+    assert relative_error(fused.down.weight.grad, plain.down.weight.grad.double()) < 1e-5
+    assert relative_error(x.grad, y.grad.double()) < 1e-5
+
+
+def test_fused_mlp_differentiates_its_input_alone():
+    fused = FusedMLP.from_mlp(_plain(40, 24, torch.float16)).requires_grad_(False)
+    x = random(9, 40, dtype=torch.float16).requires_grad_()
+    fused(x).sum().backward()
+    assert x.grad is not None and x.grad.abs().sum() > 0
+
+
+def test_plan_says_what_runs_and_why():
+    fused = FusedMLP.from_mlp(_plain(40, 24, torch.bfloat16))
+    assert fused.plan(64).kernels == "cublas" and "gradients" in fused.plan(64).reason
+    with torch.no_grad():
+        assert fused.plan(64).kernels == "fused"
+        assert fused.float().plan(64).kernels == "cublas"
+        assert "torch.float32" in fused.plan(64).reason

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from fused_mlp import geglu
+from tests.kernel_cases import (
+    DEVICE,
+    REFERENCES,
+    TOLERANCE,
+    poisoned_outputs,
+    random,
+    relative_error,
+)
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+# Below, at and above one block of 2048, no multiple of anything, empty, and without dimensions.
+SHAPES = ((), (5,), (0, 5), (3, 0), (2, 7, 33), (1, 2048), (2049,), (130, 64))
+
+
+def _check_forward(shape, dtype, activation):
+    gate, up = random(*shape, dtype=dtype), random(*shape, dtype=dtype, seed=1)
+    with poisoned_outputs():
+        result = geglu(gate, up, activation)
+    assert result.shape == gate.shape and result.dtype == dtype and result.is_contiguous()
+    reference = REFERENCES[activation](gate.double()) * up.double()
+    assert relative_error(result, reference) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_agrees_with_float64(shape, dtype):
+    _check_forward(shape, dtype, "gelu_tanh")
+
+
+@pytest.mark.parametrize("activation", REFERENCES)
+@pytest.mark.parametrize("dtype", (*DTYPES, torch.float64))
+def test_every_activation_agrees_with_float64(dtype, activation):
+    _check_forward((3, 11), dtype, activation)
+
+
+def _halves(x):
+    return x.chunk(2, dim=-1)
+
+
+STRIDED = {
+    "halves of each row": lambda: _halves(random(33, 70)),
+    "halves, three dimensions": lambda: _halves(random(3, 11, 70)),
+    "halves of single columns": lambda: _halves(random(19, 2)),
+    "every other row": lambda: (random(40, 24)[::2], random(40, 24, seed=1)[1::2]),
+    "groups of a packed projection": lambda: random(5, 96).unflatten(-1, (-1, 2, 16)).unbind(-2),
+    "one contiguous, one not": lambda: (random(7, 12), random(7, 24, seed=1)[:, :12]),
+    "transposed": lambda: (random(24, 17).T, random(24, 17, seed=1).T),
+    "expanded": lambda: (random(1, 20).expand(9, 20), random(9, 1).expand(9, 20)),
+    "every other column": lambda: (random(9, 40)[:, ::2], random(9, 40, seed=1)[:, 1::2]),
+    "an odd offset": lambda: (random(101)[1:], random(103, seed=1)[3:]),
+    "permuted batch": lambda: (random(4, 3, 8).transpose(0, 1), random(3, 4, 8, seed=1)),
+}
+
+
+@pytest.mark.parametrize("layout", STRIDED)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_strided_inputs_are_read_where_they_lie(layout, dtype):
+    gate, up = (x.to(dtype) if x.is_contiguous() else x for x in STRIDED[layout]())
+    dtype = torch.float32 if torch.float32 in (gate.dtype, up.dtype) else dtype
+    gate, up = _same_strides(gate, dtype), _same_strides(up, dtype)
+    before = gate.clone(), up.clone()
+    with poisoned_outputs():
+        result = geglu(gate, up, "silu")
+    reference = REFERENCES["silu"](gate.double()) * up.double()
+    assert relative_error(result, reference) < TOLERANCE[dtype]
+    assert torch.equal(gate, before[0]) and torch.equal(up, before[1])
+
+
+def _same_strides(x, dtype):
+    """`x` in another dtype, still a view with its strides."""
+    storage = torch.empty(x.untyped_storage().nbytes() // x.element_size(), dtype=dtype).to(DEVICE)
+    view = storage.as_strided(x.shape, x.stride(), x.storage_offset())
+    flat = x.as_strided((storage.numel(),), (1,), 0)
+    storage.copy_(flat)
+    return view
+
+
+def test_halves_of_each_row_are_not_copied(monkeypatch):
+    gate, up = _halves(random(33, 64))
+    monkeypatch.setattr(torch.Tensor, "contiguous", lambda x: pytest.fail("copied"))
+    geglu(gate, up)
+
+
+@pytest.mark.parametrize("activation", REFERENCES)
+def test_gradients_are_those_of_finite_differences(activation):
+    x = random(3, 6, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: geglu(*_halves(x), activation), (x,))
+
+
+@pytest.mark.parametrize("activation", REFERENCES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_backward_agrees_with_float64(dtype, activation):
+    gate, up = (random(33, 130, dtype=dtype, seed=s).requires_grad_() for s in (0, 1))
+    wide = [x.detach().double().requires_grad_() for x in (gate, up)]
+    weight = random(33, 130, dtype=dtype, seed=2)
+    with poisoned_outputs():
+        (geglu(gate, up, activation) * weight).sum().backward()
+    (REFERENCES[activation](wide[0]) * wide[1] * weight.double()).sum().backward()
+    for x, reference in zip((gate, up), wide, strict=True):
+        assert relative_error(x.grad, reference.grad) < 1.5 * TOLERANCE[dtype]
+
+
+def test_backward_takes_an_expanded_gradient():
+    gate, up = (random(9, 40, seed=s).requires_grad_() for s in (0, 1))
+    geglu(gate, up).sum().backward()
+    wide = [x.detach().double().requires_grad_() for x in (gate, up)]
+    (REFERENCES["gelu_tanh"](wide[0]) * wide[1]).sum().backward()
+    assert relative_error(gate.grad, wide[0].grad) < 1e-6
+    assert relative_error(up.grad, wide[1].grad) < 1e-6
+
+
+def test_gradients_of_gradients_are_refused():
+    x = random(4, 8).requires_grad_()
+    (first,) = torch.autograd.grad(geglu(*_halves(x)).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # numpy's, in the interpreter
+@pytest.mark.parametrize("activation", REFERENCES)
+def test_extreme_values_come_out_as_pytorch_has_them(activation):
+    gate = torch.tensor([-1e4, -88.0, -20.0, -0.0, 0.0, 20.0, 88.0, 1e4, float("nan")]).to(DEVICE)
+    result = geglu(gate, torch.ones_like(gate), activation)
+    reference = REFERENCES[activation](gate.double()).float()
+    torch.testing.assert_close(result, reference, equal_nan=True, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gate", "up", "activation", "message"),
+    [
+        ((3, 4), (4, 3), "gelu", r"gate is \[3, 4\].*must be the same"),
+        ((3,), (3,), "tanh", "'tanh': choose one of gelu_tanh, gelu, silu, relu"),
+    ],
+)
+def test_what_does_not_match_is_refused(gate, up, activation, message):
+    with pytest.raises(ValueError, match=message):
+        geglu(random(*gate), random(*up), activation)
+
+
+def test_other_dtypes_are_refused():
+    with pytest.raises(ValueError, match="must be the same"):
+        geglu(random(3), random(3, dtype=torch.float16))
+    whole = torch.ones(3, dtype=torch.int32, device=DEVICE)
+    with pytest.raises(ValueError, match="a floating-point dtype is needed"):
+        geglu(whole, whole)
