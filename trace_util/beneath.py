@@ -35,13 +35,13 @@ def beneath(trace: Trace, links: Links, rows: Indexes) -> Beneath:
     origin = int(events.start_ns[rows].min(initial=0))
     origin = min(origin, int(events.start_ns[calls].min(initial=origin)))
     reach = max(
-        int(events.end_ns[rows].max(initial=origin)), int(events.start_ns[calls].max(initial=0))
+        int(events.ends(rows).max(initial=origin)), int(events.start_ns[calls].max(initial=0))
     )
     place = _Places(events, np.concatenate((rows, calls)), origin, reach - origin + 1)
     calls = calls[np.argsort(place(calls, events.start_ns[calls]), kind="stable")]
     key = place(calls, events.start_ns[calls])
     first = np.searchsorted(key, place(rows, events.start_ns[rows]), side="left")
-    last = np.searchsorted(key, place(rows, events.end_ns[rows]), side="left")
+    last = np.searchsorted(key, place(rows, events.ends(rows)), side="left")
 
     def inside(amount: Ints) -> NDArray[np.int64]:
         running = np.concatenate(([0], np.cumsum(amount[calls], dtype=np.int64)))

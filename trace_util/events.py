@@ -100,6 +100,10 @@ class Events:
         """Start plus duration, int64 nanoseconds ``[n]``."""
         return self.start_ns + self.duration_ns
 
+    def ends(self, rows: Ints | NDArray[np.bool_]) -> NDArray[np.int64]:
+        """:attr:`end_ns` of some events only."""
+        return self.start_ns[rows] + self.duration_ns[rows]
+
     def is_kind(self, *kinds: Kind) -> NDArray[np.bool_]:
         """Mask ``[n]`` of the events of the given kinds."""
         wanted = np.zeros(256, dtype=bool)

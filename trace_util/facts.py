@@ -128,7 +128,7 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
     recorded = len(gpu) > 0
     lost = lost_launches(trace, links) if recorded else np.zeros(len(events), dtype=bool)
     kernels = kernel_facts(trace, links)
-    starts, ends = events.start_ns[gpu], events.end_ns[gpu]
+    starts, ends = events.start_ns[gpu], events.ends(gpu)
     graph = np.flatnonzero(links.launches_kernels)
     launches = launch_facts(trace, links, lost)
     delay_rows = first_of_each_launch(trace, links, gpu)

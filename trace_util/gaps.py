@@ -99,7 +99,7 @@ def _idle(
 ) -> tuple[Nanoseconds, Nanoseconds, Indexes, Indexes]:
     """Start and end of each gap of one device, and the GPU events before and after it."""
     events = trace.events
-    starts, ends = events.start_ns[rows], events.end_ns[rows]
+    starts, ends = events.start_ns[rows], events.ends(rows)
     busy = union(starts, ends)
     kept = (busy.end_ns > low_ns) & (busy.start_ns < high_ns)
     opening, closing = rows[busy.first[kept]], rows[busy.last[kept]]
@@ -142,7 +142,7 @@ def _causes(
     settle(2 * filled >= end - start, Cause.PROFILER, row)
 
     launched = np.where(launch >= 0, events.start_ns[launch], end)
-    called = np.where(launch >= 0, events.end_ns[launch], end)
+    called = np.where(launch >= 0, events.ends(launch), end)
     settle((after >= 0) & ((launch < 0) | (called <= start)), Cause.UNKNOWN, -1)
 
     wide = wide_first_step(links)
@@ -203,7 +203,7 @@ def _waiting_rows(trace: Trace) -> Iterator[tuple[int, Indexes]]:
 
 def _intervals(trace: Trace, rows: Indexes) -> Union:
     """The union of the given events, `first` and `last` as rows."""
-    found = union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    found = union(trace.events.start_ns[rows], trace.events.ends(rows))
     return found._replace(first=rows[found.first], last=rows[found.last])
 
 

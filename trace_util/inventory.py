@@ -146,7 +146,7 @@ def _longest_span(trace: Trace) -> int:
     gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
     if not len(gpu):
         return 0
-    span = int(events.end_ns[gpu].max() - events.start_ns[gpu].min())
+    span = int(events.ends(gpu).max() - events.start_ns[gpu].min())
     return span * len(distinct(device_key(events, gpu)))
 
 

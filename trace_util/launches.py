@@ -38,7 +38,7 @@ def _captures(trace: Trace, links: Links) -> list[tuple[int, int, int, int]]:
         if links.call[row] == Call.CAPTURE_BEGIN:
             begun[where] = int(events.start_ns[row])
         elif where in begun:
-            captures.append((begun.pop(where), int(events.end_ns[row]), *where))
+            captures.append((begun.pop(where), int(events.ends(row)), *where))
     return captures
 
 

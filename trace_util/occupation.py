@@ -48,7 +48,7 @@ def device_facts(
 def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
     events = trace.events
     kind, stream = events.kind[rows], events.stream[rows]
-    starts, ends = events.start_ns[rows], events.end_ns[rows]
+    starts, ends = events.start_ns[rows], events.ends(rows)
     inside = clip(starts, ends, *window)
     copy, kernel = kind == Kind.MEMCPY, kind == Kind.KERNEL
     streams = distinct(stream)

@@ -25,7 +25,7 @@ def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
         rows = _first_kind_present(trace)
         if not len(rows):
             return None
-        low, high = int(events.start_ns[rows].min()), int(events.end_ns[rows].max())
+        low, high = int(events.start_ns[rows].min()), int(events.ends(rows).max())
     origin = np.where(links.launch[gpu] >= 0, links.launch[gpu], links.op[gpu])
     if not (origin >= 0).any():
         # Nothing says what launched what. Then what ran counts as launched when it started, and
@@ -34,12 +34,12 @@ def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
         if not links.steps and len(gpu):
             low, high = (
                 min(low, int(events.start_ns[gpu].min())),
-                max(high, int(events.end_ns[gpu].max())),
+                max(high, int(events.ends(gpu).max())),
             )
     gpu, origin = gpu[origin >= 0], origin[origin >= 0]
     launched = events.start_ns[origin]
     within = gpu[(launched >= low) & (launched <= high)]
-    return low, max(high, int(events.end_ns[within].max(initial=high)))
+    return low, max(high, int(events.ends(within).max(initial=high)))
 
 
 def _first_kind_present(trace: Trace) -> Indexes:

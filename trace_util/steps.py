@@ -55,7 +55,7 @@ def _one(
 ) -> StepFacts:
     events = trace.events
     kind = events.kind[rows]
-    starts, ends = events.start_ns[rows], events.end_ns[rows]
+    starts, ends = events.start_ns[rows], events.ends(rows)
     gpu = (kind == Kind.KERNEL) | (kind == Kind.MEMCPY) | (kind == Kind.MEMSET)
     host = np.isin(kind, (Kind.CPU_OP, *CALL_KINDS)) & (rows != step.index)
     duration = step.end_ns - step.start_ns
@@ -90,9 +90,9 @@ def crossing(trace: Trace, links: Links) -> Indexes:
     for process in distinct(events.process[marks]).tolist():
         mine = rows[events.process[rows] == process]
         steps = marks[events.process[marks] == process]
-        starts, ends = events.start_ns[steps], events.end_ns[steps]
+        starts, ends = events.start_ns[steps], events.ends(steps)
         began = np.searchsorted(starts, events.start_ns[mine], side="right")
-        ended = np.searchsorted(starts, events.end_ns[mine], side="left")
-        crosses = (ended > began) & (events.end_ns[mine] < ends[np.maximum(ended, 1) - 1])
+        ended = np.searchsorted(starts, events.ends(mine), side="left")
+        crosses = (ended > began) & (events.ends(mine) < ends[np.maximum(ended, 1) - 1])
         found.append(mine[crosses])
     return np.sort(np.concatenate(found))
