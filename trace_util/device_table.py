@@ -46,9 +46,9 @@ BLACKWELL = _PAPERS + "Solutions/geforce/blackwell/nvidia-rtx-blackwell-gpu-arch
 
 
 class Row(NamedTuple):
-    """One GPU: a pattern for the name that CUDA or HIP reports, and its peaks."""
+    """One GPU: the names that CUDA or HIP reports, without their brands, and its peaks."""
 
-    pattern: str
+    reported: tuple[str, ...]
     name: str
     sms: int
     gigabytes_per_s: float
@@ -68,50 +68,51 @@ _GCD = "one of the two dies of the card: PyTorch sees each as a GPU"
 _HALVED = "the source prints Tensor Core rates with sparsity; halved"
 
 DATA_CENTER = (
-    Row(r"(Tesla )?T4", "T4", 40, 320, {"fp32": 8.1, "fp16": 65, "int8": 130}, T4),
-    Row(r"(Tesla )?V100-SXM[23]-(16|32)GB.*", "V100 SXM", 80, 900,
+    Row(("T4",), "T4", 40, 320, {"fp32": 8.1, "fp16": 65, "int8": 130}, T4),
+    Row(("V100-SXM2-16GB", "V100-SXM2-32GB", "V100-SXM3-32GB", "V100-SXM3-32GB-H"),
+        "V100 SXM", 80, 900,
         {"fp64": 7.8, "fp32": 15.7, "fp16": 125}, V100),
-    Row(r"(Tesla )?V100-PCIE-(16|32)GB", "V100 PCIe", 80, 900,
+    Row(("V100-PCIE-16GB", "V100-PCIE-32GB"), "V100 PCIe", 80, 900,
         {"fp64": 7, "fp32": 14, "fp16": 112}, V100),
-    Row(r"(Tesla )?V100S-PCIE-32GB", "V100S PCIe", 80, 1134,
+    Row(("V100S-PCIE-32GB",), "V100S PCIe", 80, 1134,
         {"fp64": 8.2, "fp32": 16.4, "fp16": 130}, V100),
-    Row(r"A10", "A10", 72, 600,
+    Row(("A10",), "A10", 72, 600,
         {"fp32": 31.2, "tf32": 62.5, "fp16": 125, "bf16": 125, "int8": 250}, A10),
-    Row(r"A10G", "A10G", 80, 600,
+    Row(("A10G",), "A10G", 80, 600,
         {"fp32": 35, "tf32": 35, "fp16": 70, "bf16": 70, "int8": 140}, A10G),
-    Row(r"A100-(SXM4|PCIE)-40GB", "A100 40GB", 108, 1555, _A100, A100),
-    Row(r"A100-SXM4-80GB", "A100 80GB SXM", 108, 2039, _A100, A100),
-    Row(r"A100 80GB PCIe", "A100 80GB PCIe", 108, 1935, _A100, A100),
-    Row(r"L4", "L4", 58, 300,
+    Row(("A100-SXM4-40GB", "A100-PCIE-40GB"), "A100 40GB", 108, 1555, _A100, A100),
+    Row(("A100-SXM4-80GB",), "A100 80GB SXM", 108, 2039, _A100, A100),
+    Row(("A100 80GB PCIe",), "A100 80GB PCIe", 108, 1935, _A100, A100),
+    Row(("L4",), "L4", 58, 300,
         {"fp32": 30.3, "tf32": 60, "fp16": 121, "bf16": 121, "fp8": 242.5, "int8": 242.5}, L4,
         _HALVED),
-    Row(r"L40", "L40", 142, 864,
+    Row(("L40",), "L40", 142, 864,
         {"fp32": 90.5, "tf32": 90.5, "fp16": 181.05, "bf16": 181.05, "fp8": 362, "int8": 362}, L40),
-    Row(r"L40S", "L40S", 142, 864,
+    Row(("L40S",), "L40S", 142, 864,
         {"fp32": 91.6, "tf32": 183, "fp16": 362.05, "bf16": 362.05, "fp8": 733, "int8": 733}, L40S),
-    Row(r"H100 PCIe", "H100 PCIe", 114, 2000,
+    Row(("H100 PCIe",), "H100 PCIe", 114, 2000,
         {"fp64": 25.6, "fp32": 51.2, "tf32": 378, "fp16": 756, "bf16": 756, "fp8": 1513,
          "int8": 1513}, H100_PCIE, _HALVED),
-    Row(r"H100 80GB HBM3", "H100 SXM", 132, 3350, _H100, H100, _HALVED),
-    Row(r"H100 NVL", "H100 NVL", 132, 3900, _NVL, H100, _HALVED),
-    Row(r"H200", "H200 SXM", 132, 4800, _H100, H200, _HALVED),
-    Row(r"H200 NVL", "H200 NVL", 132, 4800, _NVL, H200, _HALVED),
-    Row(r"B200", "B200", 148, 8000,
+    Row(("H100 80GB HBM3",), "H100 SXM", 132, 3350, _H100, H100, _HALVED),
+    Row(("H100 NVL",), "H100 NVL", 132, 3900, _NVL, H100, _HALVED),
+    Row(("H200",), "H200 SXM", 132, 4800, _H100, H200, _HALVED),
+    Row(("H200 NVL",), "H200 NVL", 132, 4800, _NVL, H200, _HALVED),
+    Row(("B200",), "B200", 148, 8000,
         {"fp64": 40, "fp32": 80, "tf32": 1100, "fp16": 2250, "bf16": 2250, "fp8": 4500,
          "int8": 4500}, B200, _HALVED),
-    Row(r"(Instinct )?MI210", "MI210", 104, 1638,
+    Row(("MI210",), "MI210", 104, 1638,
         {"fp64": 45.3, "fp32": 45.3, "fp16": 181, "bf16": 181, "int8": 181}, MI210,
         "fp32 and fp64 on the matrix cores"),
-    Row(r"(Instinct )?MI250", "MI250", 104, 1638,
+    Row(("MI250",), "MI250", 104, 1638,
         {"fp64": 45.3, "fp32": 45.3, "fp16": 181, "bf16": 181, "int8": 181}, MI250, _GCD),
-    Row(r"(Instinct )?MI250X", "MI250X", 110, 1638,
+    Row(("MI250X",), "MI250X", 110, 1638,
         {"fp64": 47.9, "fp32": 47.9, "fp16": 191.5, "bf16": 191.5, "int8": 191.5}, MI250X, _GCD),
-    Row(r"(Instinct )?MI300X( OAM)?", "MI300X", 304, 5300, _MI300, MI300X),
-    Row(r"(Instinct )?MI325X( OAM)?", "MI325X", 304, 6000, _MI300, MI325X),
-    Row(r"(Instinct )?MI350X( OAM)?", "MI350X", 256, 8000,
+    Row(("MI300X", "MI300X OAM"), "MI300X", 304, 5300, _MI300, MI300X),
+    Row(("MI325X", "MI325X OAM"), "MI325X", 304, 6000, _MI300, MI325X),
+    Row(("MI350X", "MI350X OAM"), "MI350X", 256, 8000,
         {"fp64": 72.1, "fp32": 144.2, "fp16": 2309.6, "bf16": 2309.6, "fp8": 4614,
          "int8": 4614}, MI350X),
-    Row(r"(Instinct )?MI355X( OAM)?", "MI355X", 256, 8000,
+    Row(("MI355X", "MI355X OAM"), "MI355X", 256, 8000,
         {"fp64": 78.6, "fp32": 157.3, "fp16": 2516.6, "bf16": 2516.6, "fp8": 5033.2,
          "int8": 5033.2}, MI355X),
 )  # fmt: skip
@@ -148,7 +149,7 @@ _GEFORCE = (  # model, SMs, boost GHz, GB/s, whitepaper of its architecture
 def _geforce(model: str, sms: int, ghz: float, bandwidth: float, source: str) -> Row:
     rates = {dtype: flops * sms * ghz / 1000 for dtype, flops in _PER_SM[source].items()}
     name = f"RTX {model}"
-    return Row(f"(GeForce )?{name}", name, sms, bandwidth, rates, source, f"at {ghz} GHz boost")
+    return Row((name,), name, sms, bandwidth, rates, source, f"at {ghz} GHz boost")
 
 
 ROWS = DATA_CENTER + tuple(_geforce(*row) for row in _GEFORCE)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trace_util.device_table import ROWS, Row
 from trace_util.events import Header
 
-_BRAND = re.compile(r"^(?:NVIDIA|AMD)\s+", re.IGNORECASE)
+_BRANDS = re.compile(r"^(?:(?:NVIDIA|AMD|Tesla|GeForce|Instinct) )+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def device(name: str | None, sms: int | None = None) -> Device | None:
     ``sms`` tells variants of one name apart, and refuses a GPU that has other than its data says
     (a partition of it, for one).
     """
-    bare = _BRAND.sub("", (name or "").strip())
+    bare = _BRANDS.sub("", (name or "").strip())
     for row in ROWS:
-        if re.fullmatch(row.pattern, bare, re.IGNORECASE) and sms in (None, 0, row.sms):
+        if bare in row.reported and sms in (None, 0, row.sms):
             return _device(row)
     return None
 

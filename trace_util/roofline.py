@@ -12,15 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.calls import Call
 from trace_util.devices import Device
 from trace_util.events import Kind, Shapes, Trace
 from trace_util.kernel_names import KernelName, decode
 from trace_util.links import Links
 from trace_util.shapes import inputs
+from trace_util.tally import distinct, middle
 from trace_util.work import Work, elementwise_work, op_work
 
 PRODUCTS = ("gemm", "convolution", "attention")
 NO_OP = "launched outside any recorded op"
+IN_GRAPH = "replayed by a graph, which does not tell the ops"
 
 
 @dataclass(frozen=True)
@@ -75,20 +78,22 @@ class KernelRate:
 def kernel_rates(trace: Trace, links: Links, device: Device | None) -> tuple[KernelRate, ...]:
     """The rates of every kernel by name, op and shapes, most total time first."""
     events = trace.events
-    rows = np.flatnonzero(events.is_kind(Kind.KERNEL) & links.is_sound)
+    rows = np.flatnonzero(events.is_kind(Kind.KERNEL))
     if not len(rows):
         return ()
     ops = links.op[rows]
     sole = _does_the_work(trace, rows, ops)
     op_name = np.where(ops >= 0, events.name[ops], -1)
     shapes = np.where(ops >= 0, events.shapes[ops], -1)
-    keys = np.stack([events.name[rows], op_name, shapes, sole], axis=1)
-    groups, member = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(member.reshape(-1), kind="stable")
-    parts = np.split(rows[order], np.cumsum(np.bincount(member.reshape(-1)))[:-1])
+    launch = links.launch[rows]
+    graph = (launch >= 0) & (links.call[launch] == Call.GRAPH)
+    keys = np.stack([events.name[rows], op_name, shapes, sole, graph]).astype(np.int64)
+    order = np.lexsort(keys)
+    ordered = keys[:, order]
+    bounds = np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0)) + 1
     rates = [
-        _rate_of(trace, key.tolist(), events.duration_ns[part], device)
-        for key, part in zip(groups, parts, strict=True)
+        _rate_of(trace, keys[:, part[0]].tolist(), events.duration_ns[rows[part]], device)
+        for part in np.split(order, bounds)
     ]
     return tuple(sorted(rates, key=lambda rate: -rate.total_ns))
 
@@ -96,10 +101,12 @@ def kernel_rates(trace: Trace, links: Links, device: Device | None) -> tuple[Ker
 def _rate_of(
     trace: Trace, key: list[int], durations: NDArray[np.int64], device: Device | None
 ) -> KernelRate:
-    name, op, shapes, sole = key
+    name, op, shapes, sole, graph = key
     kernel = decode(trace.names[name])
     op_text = trace.names[op] if op >= 0 else None
-    if op_text is None:
+    if graph:
+        work = Work(reason=IN_GRAPH)
+    elif op_text is None:
         work = Work(reason=NO_OP)
     elif not sole:
         work = Work(reason=f"several kernels share the work of {op_text}")
@@ -111,7 +118,7 @@ def _rate_of(
         op=op_text,
         count=len(durations),
         total_ns=int(durations.sum()),
-        median_ns=float(np.median(durations)),
+        median_ns=middle(durations.tolist()),
         work=work,
         peak_flops_per_s=device.peak_flops_per_s(dtype) if device else None,
         peak_bytes_per_s=device.bytes_per_s if device else None,
@@ -134,7 +141,7 @@ def _does_the_work(
     """Whether each kernel is the one that its op's call is about, ``[rows]``."""
     events = trace.events
     name = events.name[rows]
-    used = np.unique(name)
+    used = distinct(name)
     multiplies = np.zeros(len(trace.names), dtype=bool)
     multiplies[[i for i in used.tolist() if decode(trace.names[i]).role in PRODUCTS]] = True
     product = multiplies[name]

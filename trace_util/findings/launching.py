@@ -1,0 +1,159 @@
+"""Findings about launching: the GPU waits, a graph would pay, kernels shorter than their launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trace_util.calls import Call
+from trace_util.events import Kind
+from trace_util.findings.finding import Finding, count, ns, rows_of, share, text
+from trace_util.findings.finding import Kind as FindingKind
+from trace_util.findings.scene import Scene
+
+# Measured on an H200 (traces/recorded): the steps that keep the GPU busy reach 97 to 100 % of the
+# unprofiled step time, so a tenth of it idle is more than their spread.
+FULL = 0.9
+# Reasoned: below one half the GPU waits longer than it works.
+HALF = 0.5
+# Reasoned: a graph saves the CPU's work for all launches of a step but one.
+FEWEST_LAUNCHES = 2
+# Reasoned: fewer are no pattern; a step of a large model has hundreds.
+FEWEST_TINY = 20
+
+
+def launching(scene: Scene) -> Iterator[Finding]:
+    """The GPU waits for the CPU, CUDA graphs are absent, kernels are tiny."""
+    yield from gpu_waits(scene)
+    yield from graphs_absent(scene)
+    yield from tiny_kernels(scene)
+
+
+def gpu_waits(scene: Scene) -> Iterator[Finding]:
+    """Part of each unprofiled step in which the GPU has nothing to do."""
+    step = scene.step_ns
+    part = None if step is None or scene.step_gpu_ns is None else scene.step_gpu_ns / step
+    if step is None or part is None or part >= (FULL if scene.is_unprofiled else 1 - FULL):
+        return
+    launches = _whole(scene.launches_per_step)
+    if not launches or not scene.step_gpu_ns:
+        return
+    if not scene.is_unprofiled and not scene.idle_is_explained:
+        return  # launches are missing from the trace, and with them the work of the steps
+    values = (
+        ns("idle", step - scene.step_gpu_ns),
+        ns("step", step),
+        share("part", 1 - part),
+        count("launches", launches),
+        ns("each", step / launches),
+    )
+    graphs = "" if scene.facts.graph_launches else ", torch.compile, CUDA graphs"
+    yield Finding(
+        "overhead-bound" if part < HALF else "gpu-waits",
+        FindingKind.COST,
+        "{idle} of each {step} step ({part}) the GPU has nothing to do: {launches:launch/launches} "
+        "a step, {each} of the step for each",
+        values,
+        "over 10 % of the unprofiled step (measured: full steps leave at most 3 %), or over 90 % "
+        "of a profiled one (measured: profiling makes the GPU's share up to 4.4 times smaller)",
+        "launch less often and more at once: a larger batch" + graphs,
+    )
+
+
+def graphs_absent(scene: Scene) -> Iterator[Finding]:
+    """Every step launches the same kernels, one call each, while the GPU waits."""
+    facts, launches = scene.facts, scene.launches_per_step
+    part = scene.unprofiled_share if scene.is_unprofiled else facts.busy_share
+    waits = part is not None and part < (FULL if scene.is_unprofiled else 1 - FULL)
+    if facts.graph_launches or not waits or (launches or 0) < FEWEST_LAUNCHES:
+        return
+    rows = _same_kernels(scene)
+    if rows is None:
+        return
+    yield Finding(
+        "cuda-graph-absent",
+        FindingKind.COST,
+        "every step launches the same {launches:kernel/kernels} in the same order, one call each",
+        (count("launches", _whole(launches)),),
+        "the GPU idle over 10 % of an unprofiled step (90 % of a profiled window), from 2 launches "
+        "on: reasoned; on an H200 a graph took 27 µs where eager took 160 (the MLP at batch 1)",
+        'replay them as one graph: torch.compile(mode="reduce-overhead") or torch.cuda.graph',
+        rows,
+    )
+
+
+def _same_kernels(scene: Scene) -> tuple[int, ...] | None:
+    """The launches of the first sound step, if all sound steps run the same kernels in order."""
+    if len(scene.sound_steps) < 2:
+        return None
+    events, links = scene.trace.events, scene.links
+    found: list[list[int]] = []
+    numbers = {step.index: i for i, step in enumerate(links.steps)}
+    kernels = scene.kernel_rows[np.argsort(events.start_ns[scene.kernel_rows], kind="stable")]
+    for step in scene.sound_steps:
+        mine = kernels[links.step[kernels] == numbers[step.index]]
+        found.append(events.name[mine].tolist())
+    if not found[0] or any(names != found[0] for names in found[1:]):
+        return None
+    first = links.launch[kernels[links.step[kernels] == numbers[scene.sound_steps[0].index]]]
+    return rows_of(first[first >= 0])
+
+
+def tiny_kernels(scene: Scene) -> Iterator[Finding]:
+    """More than half of the kernels run for less time than the call that launches them takes."""
+    events, links = scene.trace.events, scene.links
+    rows = scene.kernel_rows
+    rows = rows[links.launch[rows] >= 0]
+    calls = links.launch[rows]
+    rows = rows[links.call[calls] != Call.GRAPH]
+    calls = links.launch[rows]
+    if not len(rows) or (scene.launches_per_step or len(rows)) < FEWEST_TINY:
+        return
+    call_ns = float(np.partition(events.duration_ns[calls], len(calls) // 2)[len(calls) // 2])
+    tiny = rows[events.duration_ns[rows] < call_ns]
+    if len(tiny) * 2 <= len(rows):
+        return
+    yield Finding(
+        "tiny-kernels",
+        FindingKind.COST,
+        "{tiny} of {kernels:kernel/kernels} run for less than the {call} of a launch call "
+        "(the median): launching them takes longer than running them",
+        (count("tiny", len(tiny)), count("kernels", len(rows)), ns("call", call_ns)),
+        "over half of the kernels, from 20 launches a step on: measured on this trace's launches",
+        "fuse them: torch.compile, foreach or fused optimizers, a larger batch",
+        rows_of(tiny),
+    )
+
+
+def metadata_only(scene: Scene) -> Iterator[Finding]:
+    """Ops that launch nothing, such as views, which only describe the same memory anew."""
+    events = scene.trace.events
+    ops = [op for op in scene.facts.ops if op.name.startswith("aten::")]
+    views = [op for op in ops if op.metadata_only]
+    own = sum(op.self_ns for op in ops)
+    spent = sum(op.self_ns for op in views)
+    if not views or not scene.has_launches or spent < METADATA_SHARE * own:
+        return
+    names = {op.name for op in views}
+    is_view = np.array([name in names for name in scene.trace.names], dtype=bool)
+    rows = np.flatnonzero(is_view[events.name] & events.is_kind(Kind.CPU_OP))
+    yield Finding(
+        "metadata-only-ops",
+        FindingKind.NOTE,
+        "{ops:op/ops} ({names}) launch nothing on the GPU: metadata, or work of the CPU, in {cpu}",
+        (
+            count("ops", sum(op.count for op in views)),
+            text("names", ", ".join(op.name for op in views[:4]) + (", …" if views[4:] else "")),
+            ns("cpu", spent),
+        ),
+        "from 5 % of the ops' own CPU time on: reasoned, less is lost in the noise",
+        rows=rows_of(rows),
+    )
+
+
+METADATA_SHARE = 0.05
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)

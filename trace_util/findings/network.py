@@ -1,0 +1,55 @@
+"""Findings about collectives: how much of them no other work of the GPU hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trace_util.events import GPU_KINDS
+from trace_util.findings.finding import Finding, count, ns, rows_of, share
+from trace_util.findings.finding import Kind as FindingKind
+from trace_util.findings.scene import Scene
+from trace_util.tally import distinct
+from trace_util.timeline import union_ns
+
+# Reasoned: less of the busy time is not worth rearranging a training step for.
+FELT = 0.05
+
+
+def network(scene: Scene) -> Iterator[Finding]:
+    """The time in which a device runs collectives and nothing else."""
+    events = scene.trace.events
+    names = [i for i, name in scene.kernel_names.items() if name.role == "communication"]
+    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
+    talks = scene.are_named(gpu, names)
+    if not talks.any():
+        return
+    busy = exposed = 0
+    for device in distinct(events.device[gpu]).tolist():
+        mine = events.device[gpu] == device
+        work = gpu[mine & ~talks]
+        both = gpu[mine]
+        busy += union_ns(events.start_ns[both], events.end_ns[both])
+        exposed += union_ns(events.start_ns[both], events.end_ns[both]) - union_ns(
+            events.start_ns[work], events.end_ns[work]
+        )
+    rows = gpu[talks]
+    if exposed < FELT * busy:
+        return
+    yield Finding(
+        "exposed-collectives",
+        FindingKind.COST,
+        "{collectives:collective takes/collectives take} {spent}, and for {exposed}, {part} of the "
+        "GPU's busy time, nothing else runs meanwhile",
+        (
+            count("collectives", len(rows)),
+            ns("spent", int(events.duration_ns[rows].sum())),
+            ns("exposed", exposed),
+            share("part", exposed / busy),
+        ),
+        "from 5 % of the busy time on: reasoned",
+        "overlap them with computation (larger buckets, asynchronous collectives), or wait for the "
+        "slowest rank first: merge the ranks' traces to see it",
+        rows_of(rows),
+    )

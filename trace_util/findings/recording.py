@@ -1,0 +1,161 @@
+"""Findings about the recording itself: what bends the figures, and what a viewer will not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trace_util.events import Kind
+from trace_util.findings.finding import Finding, count, ns, rows_of, text
+from trace_util.findings.finding import Kind as FindingKind
+from trace_util.findings.scene import Scene
+from trace_util.gaps import PROFILER_OVERHEADS, Cause
+from trace_util.tally import distinct
+
+# Reasoned: less of the window changes no figure at the digits that are shown.
+VISIBLE = 0.01
+
+
+def recording(scene: Scene) -> Iterator[Finding]:
+    """GPU activity missing, kernels lost, a wide first step, profiler's rows, hidden events."""
+    yield from gpu_activity_missing(scene)
+    yield from kernels_lost(scene)
+    yield from wide_steps(scene)
+    yield from profiler_rows(scene)
+    yield from hidden_overlaps(scene)
+    yield from steps_hidden_by_stacks(scene)
+
+
+def gpu_activity_missing(scene: Scene) -> Iterator[Finding]:
+    """Launches without any GPU work."""
+    if scene.facts.gpu_activity != "missing":
+        return
+    yield Finding(
+        "gpu-activity-missing",
+        FindingKind.ARTEFACT,
+        "{launches:kernel launch was/kernel launches were} recorded and not one kernel",
+        (count("launches", scene.facts.launch_count),),
+        "any: a launch always leaves a kernel in a whole recording",
+        "record with ProfilerActivity.CUDA, without another profiler attached, and with permission "
+        "to profile (containers, WSL2)",
+        rows_of(np.flatnonzero(scene.links.launches_kernels)),
+    )
+
+
+def kernels_lost(scene: Scene) -> Iterator[Finding]:
+    """Launches whose work is missing from a trace that has other GPU work."""
+    facts = scene.facts
+    if not facts.lost_launches:
+        return
+    steps = ", ".join(step.name for step in facts.steps if step.lost_kernels)
+    where = " ({steps}, kept out of the figures)" if steps else ""
+    yield Finding(
+        "kernels-lost",
+        FindingKind.ARTEFACT,
+        "{lost:launch has/launches have} no kernel in the trace"
+        + where
+        + ": the GPU figures are too low",
+        (count("lost", facts.lost_launches), text("steps", steps)),
+        "any",
+        "synchronise before the profiler stops, or record fewer steps",
+    )
+
+
+def wide_steps(scene: Scene) -> Iterator[Finding]:
+    """Steps far longer than the median one, most often the first."""
+    wide = [step for step in scene.facts.steps if step.wide]
+    if not wide:
+        return
+    others = scene.facts.median_step_ns
+    first = wide[0].index == scene.facts.steps[0].index
+    cold = scene.trace.header.run.get("warm") is False
+    yield Finding(
+        "wide-first-step" if first else "wide-step",
+        FindingKind.ARTEFACT,
+        "{step} takes {wide}, the median step {median}; it is kept out of the figures here",
+        (text("step", wide[0].name), ns("wide", wide[0].duration_ns), ns("median", others)),
+        "over twice the median, from 3 steps on: reasoned",
+        "warm up before recording" + (" (this run was cold on purpose)" if cold else "")
+        if first
+        else "look at what that step alone does: a recompilation, an allocation, a data wait",
+        rows_of([step.index for step in wide]),
+    )
+
+
+def profiler_rows(scene: Scene) -> Iterator[Finding]:
+    """What the profiler itself costs: its own rows, and its closing flush.
+
+    The idle time before a wide first step is that step's finding.
+    """
+    facts, gaps, names = scene.facts, scene.facts.gaps, scene.trace.names
+    own = [row for row in facts.overheads if row.name in PROFILER_OVERHEADS]
+    spent = sum(row.total_ns for row in own)
+    mine = gaps.cause == Cause.PROFILER
+    for step in scene.links.steps:
+        mine &= gaps.evidence != step.index
+    idle = int(gaps.duration_ns[mine].sum())
+    if not facts.window_ns or max(spent, idle) < VISIBLE * facts.window_ns:
+        return
+    rows = distinct(gaps.evidence[mine & (gaps.evidence >= 0)])
+    called = {names[int(scene.trace.events.name[row])] for row in rows}
+    called |= {row.name for row in own if row.total_ns >= VISIBLE * facts.window_ns}
+    yield Finding(
+        "profiler-artefacts",
+        FindingKind.ARTEFACT,
+        "the profiler's own work ({names}) takes {rows}, and {idle} of the window the GPU is idle "
+        "for it: not the model's cost",
+        (text("names", ", ".join(sorted(called))), ns("rows", spent), ns("idle", idle)),
+        "from 1 % of the window on: reasoned",
+        rows=rows_of(rows),
+    )
+
+
+def hidden_overlaps(scene: Scene) -> Iterator[Finding]:
+    """GPU events that overlap on one stream and that the Perfetto UI drops or moves."""
+    facts = scene.facts
+    if not facts.hidden_in_perfetto:
+        return
+    overlaps = sum(device.same_stream_overlaps for device in facts.devices)
+    yield Finding(
+        "same-stream-overlaps",
+        FindingKind.ARTEFACT,
+        "{overlaps:GPU event begins/GPU events begin} before an earlier one on their stream has "
+        "ended; the Perfetto UI drops or moves {hidden} of them, and adding durations up counts "
+        "{twice} twice",
+        (
+            count("overlaps", overlaps),
+            count("hidden", facts.hidden_in_perfetto),
+            ns("twice", sum(device.overcount_ns for device in facts.devices)),
+        ),
+        "any",
+        "take busy times from here (they are unions), not from sums over the table",
+    )
+
+
+def steps_hidden_by_stacks(scene: Scene) -> Iterator[Finding]:
+    """Step marks that begin inside a Python frame and outlive it: with_stack does that."""
+    events = scene.trace.events
+    frames = np.flatnonzero(events.is_kind(Kind.PYTHON))
+    crossed = []
+    for step in scene.links.steps:
+        mine = frames[
+            (events.thread[frames] == events.thread[step.index])
+            & (events.process[frames] == events.process[step.index])
+            & (events.start_ns[frames] <= step.start_ns)
+        ]
+        ends = events.end_ns[mine]
+        if ((ends > step.start_ns) & (ends < step.end_ns)).any():
+            crossed.append(step)
+    if not crossed:
+        return
+    yield Finding(
+        "steps-hidden-by-stacks",
+        FindingKind.ARTEFACT,
+        "the marks of {steps} begin inside a Python frame and outlive it, so the Perfetto UI drops "
+        "or moves them; the figures here have them",
+        (text("steps", ", ".join(step.name for step in crossed)),),
+        "any",
+        "record with with_stack=False to see the steps in the UI",
+        rows_of([step.index for step in crossed]),
+    )

@@ -1,0 +1,143 @@
+"""A trace and all that was worked out of it, as the findings need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trace_util.devices import Device, device_of
+from trace_util.events import Kind, Trace
+from trace_util.facts import Facts, trace_facts
+from trace_util.gaps import Cause
+from trace_util.kernel_names import KernelName, decode
+from trace_util.links import Links, link
+from trace_util.roofline import KernelRate, kernel_rates
+from trace_util.steps import StepFacts
+from trace_util.tally import distinct, middle
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A trace, its links and facts, its GPU's peaks (``None``: unknown), its kernels' rates."""
+
+    trace: Trace
+    links: Links
+    facts: Facts
+    device: Device | None
+    rates: tuple[KernelRate, ...]
+
+    @cached_property
+    def sound_steps(self) -> tuple[StepFacts, ...]:
+        """The steps whose figures can be compared: neither wide nor short of kernels."""
+        steps = self.facts.steps
+        return tuple(s for s in steps if not s.wide and not s.lost_kernels) or steps
+
+    @cached_property
+    def step_gpu_ns(self) -> float | None:
+        """The median GPU time of a sound step; ``None`` without steps or GPU activity."""
+        if not self.sound_steps or self.facts.gpu_activity != "recorded":
+            return None
+        return middle([step.gpu_busy_ns for step in self.sound_steps])
+
+    @cached_property
+    def busiest(self) -> int:
+        """The position in ``facts.devices`` of the device that is busy longest; 0 without any."""
+        busy = [device.window_busy_ns for device in self.facts.devices]
+        return busy.index(max(busy)) if busy else 0
+
+    @cached_property
+    def unknown_idle_share(self) -> float:
+        """The part of the window in which the busiest device is idle for an unknown reason."""
+        facts, gaps = self.facts, self.facts.gaps
+        mine = (gaps.device == self.busiest) & (gaps.cause == Cause.UNKNOWN)
+        return int(gaps.duration_ns[mine].sum()) / facts.window_ns if facts.window_ns else 0.0
+
+    @property
+    def idle_is_explained(self) -> bool:
+        """Whether at least half of the window's idle time has a cause that the trace shows."""
+        return self.unknown_idle_share <= (1 - (self.facts.busy_share or 0)) / 2
+
+    @cached_property
+    def has_launches(self) -> bool:
+        """Whether most GPU events have their launch in the trace."""
+        gpu = sum(d.kernels + d.copies + d.memsets for d in self.facts.devices)
+        return gpu > 0 and 2 * self.facts.unlinked_gpu_events < gpu
+
+    @property
+    def is_unprofiled(self) -> bool:
+        """Whether the trace carries the step's time without the profiler."""
+        return self.facts.unprofiled_step is not None
+
+    @cached_property
+    def step_ns(self) -> float | None:
+        """The time of a step, without the profiler if known, else the window's over its steps."""
+        told = self.facts.unprofiled_step
+        if told is not None:
+            return told.median_ns or None
+        if not self.facts.steps or not self.facts.window_ns:
+            return None
+        return self.facts.window_ns / len(self.facts.steps)
+
+    @cached_property
+    def unprofiled_share(self) -> float | None:
+        """GPU time over step time, both of a step, the latter measured without the profiler.
+
+        At most 1: the GPU time comes from the profiled steps, and may be a little longer.
+        """
+        told = self.facts.unprofiled_step
+        if told is None or self.step_gpu_ns is None or not told.median_ns:
+            return None
+        return min(1.0, self.step_gpu_ns / told.median_ns)
+
+    @cached_property
+    def launches_per_step(self) -> float | None:
+        """The median number of kernel launches of a sound step."""
+        return middle([s.launches for s in self.sound_steps]) if self.sound_steps else None
+
+    @cached_property
+    def kernel_rows(self) -> NDArray[np.int64]:
+        """The kernels, as rows in file order."""
+        return np.flatnonzero(self.trace.events.is_kind(Kind.KERNEL))
+
+    @cached_property
+    def kernel_names(self) -> dict[int, KernelName]:
+        """Index of a kernel's name -> what it says."""
+        used = distinct(self.trace.events.name[self.kernel_rows]).tolist()
+        return {index: decode(self.trace.names[index]) for index in used}
+
+    def are_named(self, rows: NDArray[np.int64], names: Iterable[int]) -> NDArray[np.bool_]:
+        """Mask of the rows whose name is one of ``names``, indexes into the table of names."""
+        wanted = np.zeros(len(self.trace.names), dtype=bool)
+        wanted[list(names)] = True
+        return wanted[self.trace.events.name[rows]]
+
+    def named(self, rows: NDArray[np.int64], names: Iterable[int]) -> NDArray[np.int64]:
+        """Those of the rows whose name is one of ``names``."""
+        return rows[self.are_named(rows, names)]
+
+    def op_of(self, row: int) -> str | None:
+        """The name of the op that launched a GPU event; ``None`` without one."""
+        op = int(self.links.op[row])
+        return self.trace.name_of(op) if op >= 0 else None
+
+    def ops_around(self, row: int) -> list[str]:
+        """The names of the ops around an event, innermost first."""
+        names: list[str] = []
+        op = int(self.links.op[row])
+        while op >= 0 and len(names) < 50:
+            names.append(self.trace.name_of(op))
+            op = int(self.links.op[op])
+        return names
+
+
+def scene_of(trace: Trace, links: Links | None = None, facts: Facts | None = None) -> Scene:
+    """The scene of a trace; what has been worked out already can be handed in."""
+    links = links or link(trace)
+    device = device_of(trace.header)
+    return Scene(
+        trace, links, facts or trace_facts(trace, links), device, kernel_rates(trace, links, device)
+    )

@@ -1,0 +1,187 @@
+"""What bounds a run, and which numbers say so: the CPU's launches, arithmetic, memory, network."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from trace_util.findings.finding import Value, count, ns, share, text
+from trace_util.findings.scene import Scene
+from trace_util.kernel_names import decode
+from trace_util.roofline import KernelRate
+
+OVERHEAD, COMPUTE, MEMORY = "overhead-bound", "compute-bound", "memory-bound"
+NETWORK, COPIES = "communication-bound", "copy-bound"
+KERNELS = "kernel-bound"  # by work on the GPU, which the trace does not let one tell apart
+UNDECIDED = "undecided"
+
+# Reasoned: below one half the GPU waits longer than it works, so that a faster launch can save more
+# than any faster kernel could.
+HALF = 0.5
+# Measured on an H200, torch 2.11 (the traces of traces/recorded): the GPU's share of the profiled
+# window is 1.2 to 4.4 times smaller than its share of the unprofiled step, most so for short steps.
+# What is below 1/10 with the profiler is below one half without it as well.
+INFLATION = 5.0
+SURE = HALF / INFLATION
+
+# Kernels that do a handful of FLOPs on each number they move. The GPUs of the table do 20 to 400
+# FLOPs (fp32 to fp8) in the time that moves a byte, so these are bound by memory on all of them.
+MOVERS = (
+    "elementwise", "reduction", "softmax", "normalization", "copy", "pooling", "dropout", "index",
+    "loss", "interpolation", "foreach", "scan", "memset", "quantization",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Regime:
+    """``name`` is ``None`` where nothing can be said. ``reason`` is a template over ``values``."""
+
+    name: str | None
+    reason: str
+    values: tuple[Value, ...]
+    threshold: str = ""
+
+
+def regime(scene: Scene) -> Regime:
+    """What bounds the run, judged from the step time without the profiler where it was recorded."""
+    return _nothing_recorded(scene) or _overhead(scene) or _kernels(scene)
+
+
+def _nothing_recorded(scene: Scene) -> Regime | None:
+    facts = scene.facts
+    if facts.gpu_activity == "missing":
+        return Regime(
+            None,
+            "GPU activity was not recorded: {launches:kernel launch/kernel launches}, and no "
+            "kernel. Nothing can be said of the GPU",
+            (count("launches", facts.launch_count),),
+        )
+    if facts.gpu_activity == "none":
+        cpu = sum(op.self_ns for op in facts.ops)
+        return Regime(
+            None,
+            "nothing was launched on a GPU: {ops:CPU op/CPU ops} in {cpu} of CPU time",
+            (count("ops", sum(op.count for op in facts.ops)), ns("cpu", cpu)),
+        )
+    if not facts.window_ns:
+        return Regime(None, "no window: neither step marks nor ops with GPU work", ())
+    return None
+
+
+def _overhead(scene: Scene) -> Regime | None:
+    facts = scene.facts
+    told, measured = facts.unprofiled_step, scene.unprofiled_share
+    if told is not None and measured is not None:
+        if measured >= HALF:
+            return None
+        return Regime(
+            OVERHEAD,
+            "the GPU works {gpu} of each {step} step ({part}) and waits for the CPU the rest of it",
+            (ns("gpu", scene.step_gpu_ns), ns("step", told.median_ns), share("part", measured)),
+            "below 50 % of the unprofiled step: reasoned",
+        )
+    part = facts.busy_share
+    if part is None or part >= HALF:
+        return None
+    values = (
+        share("gpu_busy_share", part),
+        ns("window", facts.window_ns),
+        share("unknown", scene.unknown_idle_share),
+    )
+    busy = "the GPU is busy {gpu_busy_share} of the {window} window"
+    if not scene.idle_is_explained:
+        return Regime(
+            UNDECIDED,
+            busy + ", and idle {unknown} of it for reasons that the trace does not show: the "
+            "launches of its kernels were not recorded",
+            values,
+            "over half of the idle time without a launch that ends it",
+        )
+    if part < SURE:
+        return Regime(
+            OVERHEAD,
+            busy + "; even 5 times that, the most that profiling was seen to hide, would leave it "
+            "idle for more than half of the time",
+            values,
+            "below 10 % of the profiled window: profiling was seen to lower it up to 4.4 times",
+        )
+    return Regime(
+        UNDECIDED,
+        busy + ", but profiling slows the CPU: without the step's time outside the profiler one "
+        "cannot tell whether the CPU or the GPU bounds the run",
+        values,
+        "10 to 50 % of the profiled window: profiling was seen to lower it up to 4.4 times",
+    )
+
+
+def time_by_bound(scene: Scene) -> Counter[str]:
+    """GPU time in ns by its bound: ``compute``, ``memory``, ``network``, ``copies``, ``unknown``.
+
+    Without recorded shapes a kernel is counted by its role where that settles it.
+    """
+    found: Counter[str] = Counter()
+    for rate in scene.rates:
+        found[_bound(rate)] += rate.total_ns
+    for copy in scene.facts.copies:
+        found["memory" if copy.kind == "DtoD" else "copies"] += copy.total_ns
+    found["memory"] += sum(one.total_ns for one in scene.facts.memsets)
+    return +found
+
+
+def _bound(rate: KernelRate) -> str:
+    role = decode(rate.name).role
+    if role == "communication":
+        return "network"
+    if role in MOVERS:
+        return "memory"
+    return rate.bound or "unknown"
+
+
+_NAMES = {
+    "compute": (COMPUTE, "kernels whose arithmetic takes longer than their memory traffic"),
+    "memory": (MEMORY, "kernels and copies that wait for the GPU's memory"),
+    "network": (NETWORK, "collectives between GPUs"),
+    "copies": (COPIES, "copies between the host and the GPU"),
+    "unknown": (KERNELS, "kernels whose FLOPs and bytes the trace does not tell ({why})"),
+}
+
+
+def _kernels(scene: Scene) -> Regime:
+    """What most of the GPU's time goes to, and how full it is."""
+    times = time_by_bound(scene)
+    total = sum(times.values())
+    if not total:
+        return Regime(None, "no GPU event has a duration", ())
+    most, spent = times.most_common(1)[0]
+    name, what = _NAMES[most]
+    values = [share("most", spent / total), text("why", _why_unknown(scene))]
+    told = scene.facts.unprofiled_step
+    if told is not None and scene.unprofiled_share is not None:
+        busy = "the GPU works {gpu} of each {step} step ({part})"
+        values += [
+            ns("gpu", scene.step_gpu_ns),
+            ns("step", told.median_ns),
+            share("part", scene.unprofiled_share),
+        ]
+    else:
+        busy = "the GPU is busy {gpu_busy_share} of the {window} window"
+        values += [
+            share("gpu_busy_share", scene.facts.busy_share),
+            ns("window", scene.facts.window_ns),
+        ]
+    return Regime(
+        name,
+        busy + ", {most} of its time in " + what,
+        tuple(values),
+        "the largest part of the GPU's time; a kernel counts where its share of the peak is higher",
+    )
+
+
+def _why_unknown(scene: Scene) -> str:
+    """The commonest reason, by time, for kernels without a bound."""
+    reasons: Counter[str] = Counter()
+    for rate in scene.rates:
+        if _bound(rate) == "unknown":
+            known = rate.work.flops is not None or rate.work.size_bytes is not None
+            reasons["unknown GPU" if known else rate.work.reason] += rate.total_ns
+    return reasons.most_common(1)[0][0] if reasons else ""
