@@ -50,7 +50,8 @@ PALE = """() => {
     if (e.closest("svg") || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
       continue;
     const pair = [light(parse(getComputedStyle(e).color)), light(ground(e))];
-    if ((Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05) < 4.5) found.push(e.outerHTML.slice(0, 120));
+    if ((Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05) < 4.5)
+      found.push(e.outerHTML.slice(0, 120));
   }
   return found;
 }"""
