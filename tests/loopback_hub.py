@@ -243,7 +243,7 @@ class _Route:
         url = f"{self.hub.url}/buckets/{namespace}/{name}"
         if f"{namespace}/{name}" in self.hub.buckets:
             return 409, json.dumps({"error": "exists", "url": url}).encode(), {}
-        private = body.get("visibility") == "private"
+        private = body.get("visibility") == "private" or bool(body.get("private"))  # 2.x, 1.x
         self.hub.buckets[f"{namespace}/{name}"] = Bucket(private)
         return _json({"url": url})
 
@@ -277,7 +277,13 @@ class _Route:
                 if kind == "xet-write-token":
                     self._may_write(bucket_id.split("/")[0])
                 expiry = int(time.time()) + 3600
-                return _json({"accessToken": "x", "exp": expiry, "casUrl": self.hub.cas_url})
+                headers = {  # where huggingface_hub 1.x looks; 2.x reads the body
+                    "X-Xet-Cas-Url": self.hub.cas_url,
+                    "X-Xet-Access-Token": "x",
+                    "X-Xet-Token-Expiration": str(expiry),
+                }
+                body_ = {"accessToken": "x", "exp": expiry, "casUrl": self.hub.cas_url}
+                return _json(body_, **headers)
         raise _Answered(404, "no such route")
 
     def _tree(self, bucket_id: str, bucket: Bucket, prefix: str) -> Answer:

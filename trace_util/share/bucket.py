@@ -168,7 +168,7 @@ class Hub:
                 "HF_HUB_OFFLINE is set, so nothing is sent or fetched; unset it"
             ) from None
         except HfHubHTTPError as error:
-            if failures := getattr(error, "failures", None):  # a BucketBatchError, since 2.x
+            if failures := _failures_in(error):
                 raise PartlyRefused(what, failures) from None
             status, said = error.response.status_code, error.server_message or ""
             raise refusals.of_status(status, said, what, self.endpoint, None) from None
@@ -199,6 +199,15 @@ def content_hashes(paths: Sequence[Path]) -> list[str]:
     from hf_xet import hash_files  # type: ignore[import-untyped]
 
     return [info.hash for info in hash_files([str(path) for path in paths])] if paths else []
+
+
+def _failures_in(error: HfHubHTTPError) -> list[dict[str, str]]:
+    """The files that a batch's answer names as refused; only newer clients read them out."""
+    if known := getattr(error, "failures", None):
+        return list(known)
+    if error.response.status_code != 422:
+        return []
+    return list(error.response.json().get("failed", ()))
 
 
 @contextmanager
