@@ -6,11 +6,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from ..claims import check
 from ..events import Trace
 from ..facts import Facts, trace_facts
 from ..links import link
 from ..reader import read_trace
 from ..report import text
+from ..report.check import lesson_lines
 from .health import complaints
 from .output import is_first_rank, say, section
 from .save import Saved
@@ -32,6 +34,9 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
         print(f"{name:<10}  {value}")
     for complaint in complaints(saved.run, facts):
         say(f"warning: {complaint}")
+    section("What it proves")
+    for line in lesson_lines(check(trace, saved.run.lesson), text.style_of(sys.stdout)):
+        print(line)
     section("Take away")
     for line in take_away:
         print(f"- {line}")
@@ -41,6 +46,34 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
     twin = recorded_twin(saved) if saved.run.device.type == "cpu" else None
     if twin:
         print(f"trace-util explain {twin}    # the same run, recorded on a GPU")
+    if saved.run.flags.bucket:
+        share(saved)
+
+
+def share(saved: Saved) -> None:
+    """Upload the trace and its table as ``--bucket`` asks, and print the link.
+
+    In the bucket it lies where ``trace-util upload traces`` would put it. Exits with code 1 when
+    something was not sent.
+    """
+    from ..report.upload import upload_text
+    from ..share import upload_traces
+
+    flags = saved.run.flags
+    section("Share")
+    upload = upload_traces(
+        [saved.trace, saved.table],
+        flags.bucket,
+        namespace=flags.namespace,
+        private=flags.private,
+        yes=flags.yes,
+        redact=flags.redact,
+        root=saved.trace.resolve().parents[1],
+        quiet=not sys.stderr.isatty(),
+    )
+    print(upload_text(upload, text.style_of(sys.stdout)))
+    if upload.failed:
+        raise SystemExit(1)
 
 
 def recorded_twin(saved: Saved) -> Path | None:
