@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from random import Random
 
 import pytest
 from conftest import RECORDED
@@ -572,6 +573,43 @@ def test_public_trace(shared_traces, name, regime, expected):
     evidence = {v["name"]: v["value"] for v in explanation_json(trace, explained)["evidence"]}
     assert evidence["gpu_busy_share"] == summary["gpu_busy_share"]
     assert evidence["window"] == summary["window_us"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_trace_is_explained_all_the_same(seed, tmp_path):
+    """Events lost, cut short, renamed, made strangers: some explanation, and never a traceback."""
+    random = Random(seed)
+    made = made_of(30, 100, kernels=4, **(unprofiled(90) if seed % 2 else {}))
+    made.op("aten::addmm", 20, 60, (64,), (64, 3), (3, 64))
+    made.work(DTOD, 30, 40, 3, call="cudaMemcpyAsync", size=64)
+    made.work(DTOH, 50, 60, 3, call="cudaMemcpyAsync", stream=8)
+    made.host("python_function", "step", 95, 10)
+    for event in random.sample(made.events, len(made.events) // 2):
+        damage = random.randrange(7)
+        if damage == 0:
+            made.events.remove(event)
+        elif damage == 1:
+            event["dur"] = random.choice([0, 1e6, 0.001])
+        elif damage == 2:
+            event["name"] = random.choice(["", "ncclKernel_AllReduce", "Memset", "Torch-Compiled"])
+        elif damage == 3:
+            event["args"] = {}
+        elif damage == 4:
+            event["args"] = event["args"] | {
+                "Input Dims": random.choice([[[-1]], [[[1]]], [[0, 0]]])
+            }
+        elif damage == 5:
+            event["cat"] = random.choice(["kernel", "cpu_op", "gpu_memcpy", "overhead", "what"])
+        else:
+            event["ts"] = random.uniform(0, 400)
+    if seed % 5 == 0:
+        made.header["deviceProperties"] = random.choice(
+            [[], [{}], [{"name": 3}], [{"numSms": "x"}]]
+        )
+    trace = made.read(tmp_path)
+    explained = explanation(trace)
+    assert explanation_text(explained)
+    assert explanation_json(trace, explained)["findings"] is not None
 
 
 def test_large_trace_costs_little(shared_traces):

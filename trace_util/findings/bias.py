@@ -23,11 +23,16 @@ def bias(scene: Scene) -> Iterator[Finding]:
 def bias_copy(scene: Scene) -> Iterator[Finding]:
     """A device-to-device copy in ``addmm``: the bias is put where the GEMM adds its result."""
     events, links = scene.trace.events, scene.links
-    adding = np.array([name in _ADDING for name in scene.trace.names], dtype=bool)
-    copies = np.flatnonzero(events.is_kind(Kind.MEMCPY))
-    copies = copies[(links.op[copies] >= 0) & adding[events.name[links.op[copies]]]]
-    by_kernel = [row for row in _copy_kernels(scene) if _is_adding(scene.ops_around(row))]
-    copies = np.sort(np.concatenate([copies, np.array(by_kernel, dtype=np.int64)]))
+    adding = [i for i, name in enumerate(scene.trace.names) if name in _ADDING]
+    transfers = np.flatnonzero(events.is_kind(Kind.MEMCPY))
+    copiers = [i for i, name in scene.kernel_names.items() if name.role == "copy"]
+    # ROCm copies a broadcast bias with a kernel, with or without a row for copy_.
+    rows = np.sort(np.concatenate([transfers, scene.named(scene.kernel_rows, copiers)]))
+    ops = links.op[rows]
+    outer = np.where(ops >= 0, links.op[ops], -1)
+    is_copy = scene.are_named(ops, _index(scene, "aten::copy_")) & (outer >= 0)
+    direct = (ops >= 0) & scene.are_named(ops, adding)
+    copies = rows[direct | (is_copy & scene.are_named(outer, adding))]
     told = events.size_bytes[copies]
     if not len(copies):
         return
@@ -50,15 +55,8 @@ def bias_copy(scene: Scene) -> Iterator[Finding]:
     )
 
 
-def _is_adding(ops: list[str]) -> bool:
-    """Whether a copy stands in addmm itself, with or without a row of its own."""
-    return ops[:1] != [] and (ops[0] in _ADDING or ops[:2] in [["aten::copy_", a] for a in _ADDING])
-
-
-def _copy_kernels(scene: Scene) -> list[int]:
-    """The kernels of ``copy_``, as rows: ROCm copies a broadcast bias with one of these."""
-    copiers = [i for i, name in scene.kernel_names.items() if name.role == "copy"]
-    return [int(row) for row in scene.named(scene.kernel_rows, copiers)]
+def _index(scene: Scene, name: str) -> list[int]:
+    return [i for i, one in enumerate(scene.trace.names) if one == name]
 
 
 def bias_epilogue(scene: Scene) -> Iterator[Finding]:

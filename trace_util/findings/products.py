@@ -137,11 +137,8 @@ def layout_copies(scene: Scene) -> Iterator[Finding]:
     """Copies inside a product: an operand whose layout no GEMM kernel takes is copied first."""
     events = scene.trace.events
     copiers = [i for i, name in scene.kernel_names.items() if name.role == "copy"]
-    candidates = _rows_named(scene, copiers)
-    rows = np.array(
-        [row for row in candidates.tolist() if _is_layout_copy(scene.ops_around(row))],
-        dtype=np.int64,
-    )
+    rows = _rows_named(scene, copiers)
+    rows = rows[scene.within(rows, _AROUND, _MAKING_CONTIGUOUS)]
     part = _part(scene, rows)
     if not len(rows) or part < COPIES_FELT:
         return
@@ -159,12 +156,6 @@ def layout_copies(scene: Scene) -> Iterator[Finding]:
         "keep operands contiguous along one of their last two dimensions (look at the strides)",
         rows_of(rows),
     )
-
-
-def _is_layout_copy(ops: list[str]) -> bool:
-    """Whether the ops around a copy are those of an operand that is made contiguous."""
-    inside = [i for i, op in enumerate(ops) if op in _AROUND]
-    return bool(inside) and bool(set(ops[: inside[0]]) & set(_MAKING_CONTIGUOUS))
 
 
 def emulated_bf16(scene: Scene) -> Iterator[Finding]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trace_util.events import Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
 from trace_util.gaps import PROFILER_OVERHEADS, Cause
+from trace_util.links import Step
 from trace_util.tally import distinct
 
 # Reasoned: less of the window changes no figure at the digits that are shown.
@@ -135,18 +135,7 @@ def hidden_overlaps(scene: Scene) -> Iterator[Finding]:
 
 def steps_hidden_by_stacks(scene: Scene) -> Iterator[Finding]:
     """Step marks that begin inside a Python frame and outlive it: with_stack does that."""
-    events = scene.trace.events
-    frames = np.flatnonzero(events.is_kind(Kind.PYTHON))
-    crossed = []
-    for step in scene.links.steps:
-        mine = frames[
-            (events.thread[frames] == events.thread[step.index])
-            & (events.process[frames] == events.process[step.index])
-            & (events.start_ns[frames] <= step.start_ns)
-        ]
-        ends = events.end_ns[mine]
-        if ((ends > step.start_ns) & (ends < step.end_ns)).any():
-            crossed.append(step)
+    crossed = [step for step in scene.links.steps if _outlives_a_frame(scene, step)]
     if not crossed:
         return
     yield Finding(
@@ -159,3 +148,14 @@ def steps_hidden_by_stacks(scene: Scene) -> Iterator[Finding]:
         "record with with_stack=False to see the steps in the UI",
         rows_of([step.index for step in crossed]),
     )
+
+
+def _outlives_a_frame(scene: Scene, step: Step) -> bool:
+    """Whether the mark begins in a Python frame of its thread that ends before the mark does."""
+    events, (order, ends) = scene.trace.events, scene.frames_by_end
+    first, last = np.searchsorted(ends, [step.start_ns + 1, step.end_ns])
+    frames = order[first:last]
+    mine = (events.thread[frames] == events.thread[step.index]) & (
+        events.process[frames] == events.process[step.index]
+    )
+    return bool((mine & (events.start_ns[frames] <= step.start_ns)).any())

@@ -99,6 +99,14 @@ class Scene:
         return middle([s.launches for s in self.sound_steps]) if self.sound_steps else None
 
     @cached_property
+    def frames_by_end(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The Python frames in order of their ends, as rows, and those ends."""
+        frames = np.flatnonzero(self.trace.events.is_kind(Kind.PYTHON))
+        ends = self.trace.events.end_ns[frames]
+        order = np.argsort(ends, kind="stable")
+        return frames[order], ends[order]
+
+    @cached_property
     def kernel_rows(self) -> NDArray[np.int64]:
         """The kernels, as rows in file order."""
         return np.flatnonzero(self.trace.events.is_kind(Kind.KERNEL))
@@ -124,14 +132,29 @@ class Scene:
         op = int(self.links.op[row])
         return self.trace.name_of(op) if op >= 0 else None
 
-    def ops_around(self, row: int) -> list[str]:
-        """The names of the ops around an event, innermost first."""
-        names: list[str] = []
-        op = int(self.links.op[row])
-        while op >= 0 and len(names) < 50:
-            names.append(self.trace.name_of(op))
-            op = int(self.links.op[op])
-        return names
+    def within(
+        self, rows: NDArray[np.int64], outer: Iterable[str], inner: Iterable[str] | None = None
+    ) -> NDArray[np.bool_]:
+        """Mask of the events that lie in an op of ``outer``, by way of one of ``inner`` if given.
+
+        The ops around an event are climbed from the innermost to the first that is in ``outer``.
+        """
+        is_outer, is_inner = self._is_name(outer), self._is_name(inner or ())
+        name, op = self.trace.events.name, self.links.op
+        found = np.zeros(len(rows), dtype=bool)
+        passed = np.full(len(rows), inner is None)
+        at = op[rows]
+        while (at >= 0).any():
+            here = np.where(at >= 0, name[at], len(self.trace.names))
+            found |= is_outer[here] & passed
+            passed |= is_inner[here]
+            at = np.where((at >= 0) & ~is_outer[here], op[at], -1)
+        return found
+
+    def _is_name(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Mask over the table of names, and one more for no name."""
+        wanted = set(names)
+        return np.array([name in wanted for name in self.trace.names] + [False])
 
 
 def scene_of(trace: Trace, links: Links | None = None, facts: Facts | None = None) -> Scene:

@@ -43,8 +43,8 @@ def read_backs(scene: Scene) -> Iterator[Finding]:
     copies = copies[links.step[copies] >= 0] if links.steps else copies
     if not len(copies):
         return
-    causes = [row for row in copies.tolist() if set(scene.ops_around(row)) & set(_SYNCHRONISING)]
-    by = ", {items} of them by .item() or the like" if causes else ""
+    items = int(scene.within(copies, _SYNCHRONISING).sum())
+    by = ", {items} of them by .item() or the like" if items else ""
     told = events.size_bytes[copies]
     yield Finding(
         "device-to-host-copies",
@@ -55,7 +55,7 @@ def read_backs(scene: Scene) -> Iterator[Finding]:
             count("copies", len(copies)),
             text("steps", " within the steps" if links.steps else ""),
             size("moved", int(told[told > 0].sum()) if (told > 0).any() else None),
-            count("items", len(causes)),
+            count("items", items),
         ),
         "any within the recorded steps",
         "keep losses and counters on the GPU, read them every so many steps",

@@ -27,23 +27,25 @@ _INDUCTOR = re.compile(r"^triton_([a-z]{3})_(?:fused_)?(.*)$")
 # Triton 2 put each argument's specialisation behind the name: `_fwd_kernel_0d1d2d3de4c`.
 _SPECIALISED = re.compile(r"^([A-Za-z_]\w*?)_(0(?=[0-9dce]*d)[0-9dce]+)$")
 
-# Hand-written kernels whose names are known from their sources -> (library, role, ops).
+# Hand-written kernels, known from their sources (Liger: liger_kernel/ops of liger-kernel 0.8)
+# -> (library, role, ops).
 _KNOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "_geglu_forward_kernel": ("fused_mlp", "elementwise", ("gelu", "mul")),
     "_geglu_backward_kernel": ("fused_mlp", "elementwise", ("gelu_backward", "mul")),
     "_geglu_gemm_kernel": ("fused_mlp", "gemm", ("mm", "gelu", "mul")),
     "_geglu_gemm_pointer_kernel": ("fused_mlp", "gemm", ("mm", "gelu", "mul")),
+    "_geglu_gemm_hopper_kernel": ("fused_mlp", "gemm", ("mm", "gelu", "mul")),
     "_geglu_tanh_forward_kernel": ("Liger", "elementwise", ("gelu", "mul")),
     "_geglu_tanh_backward_kernel": ("Liger", "elementwise", ("gelu_backward", "mul")),
-    "_geglu_exact_forward_kernel": ("Liger", "elementwise", ("gelu", "mul")),
     "_swiglu_forward_kernel": ("Liger", "elementwise", ("silu", "mul")),
     "_swiglu_backward_kernel": ("Liger", "elementwise", ("silu_backward", "mul")),
     "_rms_norm_forward_kernel": ("Liger", "normalization", ("rms_norm",)),
     "_rms_norm_backward_kernel": ("Liger", "normalization", ("rms_norm_backward",)),
     "_layer_norm_forward_kernel": ("Liger", "normalization", ("native_layer_norm",)),
     "liger_cross_entropy_kernel": ("Liger", "loss", ("cross_entropy_loss",)),
-    "fused_moe_kernel": ("vLLM", "gemm", ()),
-    "attn_fwd": ("AOTriton", "attention", ()),
+    "_layer_norm_backward_kernel": ("Liger", "normalization", ("native_layer_norm_backward",)),
+    "fused_moe_kernel": ("Triton", "gemm", ()),  # vLLM's, and those taken from it
+    "attn_fwd": ("Triton", "attention", ()),  # AOTriton's, which PyTorch ships for ROCm
 }
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from trace_util.naming.parts import KernelName
+from trace_util.report.text import clean
 
 _LABEL = 14  # columns of the labels
 _WIDTH = 100  # a name up to here is shown whole
@@ -28,7 +29,7 @@ def decoded_json(names: Sequence[KernelName]) -> str:
 
 
 def _block(name: KernelName) -> str:
-    title = name.raw if len(name.raw) <= _WIDTH else name.short
+    title = clean(name.raw if len(name.raw) <= _WIDTH else name.short)
     rows = label_rows(name)
     width = max(_LABEL, *(len(label) + 2 for label, _ in rows))
     return "\n".join([title, *(f"  {label:<{width}}{text}" for label, text in rows)])
