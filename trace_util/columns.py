@@ -15,11 +15,24 @@ Array = NDArray[Any]
 
 
 class Table(dict[Any, int]):
-    """Distinct values in order of appearance: ``table[value]`` is its index, and adds it if new."""
+    """Distinct values in order of appearance: ``table[value]`` is its index, and adds it if new.
+
+    The value ``absent``, if given, stands for "nothing": its index is -1.
+    """
+
+    def __init__(self, absent: Any = None) -> None:
+        super().__init__()
+        self._absent = int(absent is not None)
+        if absent is not None:
+            self[absent] = -1
 
     def __missing__(self, value: Any) -> int:
-        index = self[value] = len(self)
+        index = self[value] = len(self) - self._absent
         return index
+
+    def listed(self) -> list[Any]:
+        """The values by index."""
+        return list(self)[self._absent :]
 
 
 _DTYPES = tuple((np.iinfo(each).max, np.dtype(each)) for each in (np.int8, np.int16, np.int32))
@@ -53,12 +66,13 @@ class Column:
         elif count:
             self._bytes += np.full(count, -1, dtype=self.dtype).data
 
-    def extend(self, values: Array) -> None:
-        """Append values, widening the column where they do not fit."""
+    def extend(self, values: Array, high: int | None = None) -> None:
+        """Append values (-1 to ``high``, where that is known), widening where they do not fit."""
         if not len(values):
             return
         if self.dtype != values.dtype:
-            self._widen(smallest_dtype(int(values.min()), int(values.max())))
+            low = -1 if high is not None else int(values.min())
+            self._widen(smallest_dtype(low, int(values.max()) if high is None else high))
             values = values.astype(self.dtype)
         if self._missing:
             self._bytes += np.full(self._missing, -1, dtype=self.dtype).data
@@ -81,6 +95,21 @@ class Column:
         if self._bytes:
             self._bytes = bytearray(np.frombuffer(self._bytes, self.dtype).astype(needed).data)
         self.dtype = needed
+
+    def state(self) -> tuple[str, bytearray, int]:
+        """All of it, to be handed to :meth:`append` in another process."""
+        return self.dtype.str, self._bytes, self._missing
+
+    def append(self, state: tuple[str, bytearray, int], indices: Array | None, plus: int) -> None:
+        """Append another column's rows: looked up in ``indices``, or increased by ``plus``."""
+        dtype, values_bytes, missing = state
+        self.fill(missing)
+        values = np.frombuffer(values_bytes, np.dtype(dtype))
+        if indices is not None:
+            values = indices[values]  # -1 looks up the last entry, which is -1
+        elif plus:
+            values = values + np.int64(plus)
+        self.extend(values)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the rows where the mask ``[n]`` is false."""

@@ -35,6 +35,7 @@ class Document:
         self.intake = intake
         self.header: dict[str, Any] = {}
         self.lists = 0  # lists of events found
+        self.is_closed = False  # the last of them
         self.has_two_texts = False  # events behind the end
         self.top = b""  # the byte that the text opens with
         self.start = b""  # how the text starts, to tell what it is where it is no trace
@@ -43,7 +44,7 @@ class Document:
         """Read all of it."""
         window = self.window
         self.top = window.peek()
-        self.start = window.data[:4096]
+        self.start = bytes(window.data[window.at : window.at + 4096])
         if self.top == b"[":
             window.at += 1
             self._events()
@@ -52,6 +53,14 @@ class Document:
             self._object()
         elif self._find_events():
             self._events()
+            self._object()
+        self._rest()
+
+    def resume(self, top: bytes) -> None:
+        """Read on from between two events, in a text that opens with ``top``."""
+        self.top = top
+        self._events()
+        if top == b"{" and self.is_closed:
             self._object()
         self._rest()
 
@@ -93,7 +102,7 @@ class Document:
             if not window.grow(max(size, CHUNK_BYTES)):
                 window.at = len(window.data)
                 return _UNREADABLE
-        text = window.data[window.at : end]
+        text = bytes(window.data[window.at : end])
         window.at = max(end, window.at + 1)
         return self._decoded(text)
 
@@ -128,7 +137,8 @@ class Document:
 
     def _events(self) -> None:
         self.lists += 1
-        if not EventList(self.window, self.intake).read():
+        self.is_closed = EventList(self.window, self.intake).read()
+        if not self.is_closed:
             self.intake.repairs[CUT_OFF] = 1
 
     def _rest(self) -> None:
@@ -143,9 +153,9 @@ class Document:
 _UNREADABLE: Final = object()
 
 
-def _value_end(data: bytes, at: int) -> int | None:
+def _value_end(data: bytearray, at: int) -> int | None:
     """Where the JSON value that starts at ``at`` ends; ``None`` if not within ``data``."""
-    first = data[at : at + 1]
+    first = bytes(data[at : at + 1])
     if first == b'"':
         match = _STRING.match(data, at)
         return match.end() if match else None

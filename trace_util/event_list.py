@@ -41,6 +41,13 @@ class _Outcome(NamedTuple):
     at: int = -1  # closed: behind the closing bracket; broken: at the first fault, -1 if unknown
 
 
+def _follows_comma(window: Window) -> bool:
+    at = window.at
+    while at and window.data[at - 1] in b" \t\r\n":
+        at -= 1
+    return window.data[at - 1 : at] == b","
+
+
 class EventList:
     """The list of events, from behind its opening bracket to behind its closing one."""
 
@@ -56,7 +63,7 @@ class EventList:
         window = self.window
         while first := window.peek():
             if first == b"]":
-                self.intake.repairs[COMMAS] += window.data[: window.at].rstrip().endswith(b",")
+                self.intake.repairs[COMMAS] += _follows_comma(window)
                 window.at += 1
                 return True
             self._chunk()
@@ -120,14 +127,26 @@ class EventList:
         separator = _SEPARATOR.match(data, end - 1)
         if separator:
             key = _FIRST_KEY.match(data, separator.end())
-            self._separator = separator[0]
-            self._opening = separator[0] + (key[0] if key else b"")
+            self._separator = bytes(separator[0])
+            self._opening = self._separator + (key[0] if key else b"")
 
     def _attempt(self, start: int, end: int) -> _Outcome:
-        outcome = self._take(b"".join((b"[", memoryview(self.window.data)[start:end], b"]")))
-        return outcome if outcome.at < 0 else outcome._replace(at=outcome.at + start - 1)
+        """Take ``data[start:end]`` for whole events."""
+        data = self.window.data
+        if start < 1 or end >= len(data):
+            outcome = self._take(b"".join((b"[", memoryview(data)[start:end], b"]")))
+        else:
+            # In place: what stands before and behind events is a comma, a bracket or space.
+            before, behind = data[start - 1], data[end]
+            data[start - 1], data[end] = b"[]"
+            outcome = self._take(memoryview(data)[start - 1 : end + 1])
+            data[start - 1], data[end] = before, behind
+        if outcome.kind == "closed":
+            # The decoder tells what it found behind the list; the bracket is the last one before.
+            return _Outcome("closed", data.rindex(b"]", start, start + outcome.at - 2) + 1)
+        return outcome if outcome.at < 0 else outcome._replace(at=start + outcome.at - 1)
 
-    def _take(self, text: bytes) -> _Outcome:
+    def _take(self, text: bytes | memoryview) -> _Outcome:
         try:
             self.intake.add(text)
         except RecursionError:
@@ -139,16 +158,15 @@ class EventList:
                 return _Outcome("cut")
             if at is None:
                 return _Outcome("broken")
-            if "trailing characters" in message:
-                return _Outcome("closed", text.rindex(b"]", 0, int(at[1]) - 1) + 1)
-            return _Outcome("broken", int(at[1]))
+            kind = "closed" if "trailing characters" in message else "broken"
+            return _Outcome(kind, int(at[1]))
         self._broken_in_a_row = 0
         return _Outcome("taken")
 
     def _salvage(self, end: int) -> None:
         """Take in what can be read of ``data[at:end]``, up to there or to the end of the list."""
         window = self.window
-        mended = mended_characters(window.data[window.at : end], self.intake.repairs)
+        mended = mended_characters(bytes(window.data[window.at : end]), self.intake.repairs)
         end = window.replace(end, mended)
         reach = end
         while window.skip_filling() < end and window.data[window.at] != ord("]"):
@@ -201,7 +219,7 @@ class EventList:
 
     def _mended_attempt(self, start: int, end: int) -> _Outcome:
         repairs: Counter[str] = Counter()
-        text = mended_event(self.window.data[start:end], repairs)
+        text = mended_event(bytes(self.window.data[start:end]), repairs)
         outcome = self._take(b"[" + text + b"]")
         if outcome.kind == "taken":
             self.intake.repairs += repairs

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trace_util.columns import Array, Column, Table
 from trace_util.events import Events, Kind, TraceError
-from trace_util.rows import ABSENT, PHASE_OF, Args, Decoders, Instant, Meta, Other
+from trace_util.rows import ABSENT, PHASE_OF, Decoders, Instant, Meta, Other
 from trace_util.times import (
     INVALID_NS,
     has_finer_decimals,
@@ -36,11 +36,24 @@ def _mask(*kinds: Kind) -> NDArray[np.bool_]:
 
 _IS_ON_DEVICE = _mask(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_ANNOTATION, Kind.SYNC)
 _IS_LINKED = ~_mask(Kind.CPU_OP, Kind.PYTHON, Kind.USER_ANNOTATION)
+_HAS_SHAPES = _mask(Kind.CPU_OP, Kind.USER_ANNOTATION)
 _IS_SIZED = _mask(Kind.MEMCPY, Kind.MEMSET)
 # CUPTI's "no stream" (CUPTI_SYNCHRONIZATION_INVALID_VALUE) as an unsigned 32-bit number.
 _NO_STREAM = 0xFFFFFFFF
 # How much of each chunk is looked at for times finer than thousandths.
-_SAMPLE_BYTES = 4096
+_SAMPLE_BYTES = 2048
+
+# Columns that index a table, and the table's name.
+_TABLES = {
+    "name": "names",
+    "category": "categories",
+    "process": "processes",
+    "thread": "threads",
+    "shapes": "shapes",
+    "launch": "launches",
+}
+_COUNTS = ("phases", "repairs", "skipped")
+_NAMINGS = ("process_names", "thread_names")
 
 COLUMNS = tuple(each.name for each in fields(Events))
 _FIRST_DTYPES = {"start_ns": np.int64, "duration_ns": np.int64, "kind": np.uint8, "row": np.int32}
@@ -57,7 +70,8 @@ class Intake:
         self.columns = {name: Column(_FIRST_DTYPES.get(name, np.int8)) for name in COLUMNS}
         self.names, self.categories = Table(), Table()
         self.processes, self.threads = Table(), Table()
-        self.shapes, self.launches = Table(), Table()
+        self.shapes = Table(absent=(b"", b"", b"", b""))
+        self.launches = Table(absent=(b"", b"", None, None, None))
         self.rows = 0  # events seen, of any phase
         self.phases: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
@@ -68,7 +82,7 @@ class Intake:
         self._kinds = np.empty(0, dtype=np.uint8)  # by category index
         self._exact = False
 
-    def add(self, text: bytes) -> None:
+    def add(self, text: bytes | memoryview) -> None:
         """Take in a JSON list of events.
 
         Raises ``msgspec.DecodeError`` where the text is malformed, and has then changed nothing.
@@ -93,6 +107,27 @@ class Intake:
         self.skipped[reason] += 1
         self.rows += 1
 
+    def state(self) -> dict[str, Any]:
+        """All of it, to be handed to :meth:`append` in another process."""
+        names = (*_COUNTS, *_NAMINGS, "rows", "record_end_ns")
+        kept: dict[str, Any] = {name: vars(self)[name] for name in names}
+        kept["columns"] = {name: column.state() for name, column in self.columns.items()}
+        return kept | {name: vars(self)[name].listed() for name in _TABLES.values()}
+
+    def append(self, state: dict[str, Any]) -> None:
+        """Append what another intake has read of the text that follows."""
+        for name, column in self.columns.items():
+            indices = None
+            if name in _TABLES:
+                table = vars(self)[_TABLES[name]]
+                indices = np.array([*(table[each] for each in state[_TABLES[name]]), -1])
+            column.append(state["columns"][name], indices, self.rows if name == "row" else 0)
+        for name in (*_COUNTS, *_NAMINGS):
+            vars(self)[name].update(state[name])
+        self.rows += state["rows"]
+        if state["record_end_ns"] is not None:
+            self.record_end_ns = state["record_end_ns"]
+
     def _take(self, rows: list[Any], complete: Any) -> bool:
         """Append rows; False where their times can only be had from texts."""
         kept = [row for row in rows if type(row) is complete]
@@ -102,7 +137,8 @@ class Intake:
         if starts is None or durations is None:
             return False
         if len(kept) < len(rows):
-            where = np.flatnonzero(np.array([type(row) is complete for row in rows]))
+            is_kept = bytes([type(row) is complete for row in rows])
+            where = np.flatnonzero(np.frombuffer(is_kept, dtype=bool))
             self._count_others([row for row in rows if type(row) is not complete])
         else:
             where = np.arange(len(rows))
@@ -141,19 +177,21 @@ class Intake:
         self._refine(kind, kept, category, process)
         args = [each.args for each in kept]
         add = self.columns
-        add["row"].extend(where)
+        add["row"].extend(where, self.rows)
         add["start_ns"].extend(starts)
         add["duration_ns"].extend(durations)
-        add["name"].extend(_indices(self.names, [each.name for each in kept]))
-        add["category"].extend(category)
+        name = _indices(self.names, [each.name for each in kept])
+        add["name"].extend(name, len(self.names))
+        add["category"].extend(category, len(self.categories))
         add["kind"].extend(kind)
-        add["process"].extend(process)
-        add["thread"].extend(_indices(self.threads, [each.tid for each in kept]))
+        add["process"].extend(process, len(self.processes))
+        thread = _indices(self.threads, [each.tid for each in kept])
+        add["thread"].extend(thread, len(self.threads))
         self._append_links(args, kind)
         self._append_places(kept, args, kind)
         if self.brief:
-            for name in ("external_id", "shapes", "launch"):
-                add[name].fill(len(kept))
+            for absent in ("external_id", "shapes", "launch"):
+                add[absent].fill(len(kept))
         else:
             self._append_details(args, kind)
 
@@ -204,13 +242,20 @@ class Intake:
             old = _integers([each.external_id_2021 for each in args])
             external = np.where(external == -1, old, external)
         self.columns["external_id"].extend(external)
-        shaped = [i for i, each in enumerate(args) if each.dims is not ABSENT]
+        ops = np.flatnonzero(_HAS_SHAPES[kind]).tolist()
+        shaped = [i for i in ops if args[i].dims is not ABSENT]
         where = np.array(shaped, dtype=np.int64)
-        keys = [_shape_key(args[i]) for i in shaped]
+        keys = [
+            (bytes(each.dims), bytes(each.types), bytes(each.strides), bytes(each.concrete))
+            for each in [args[i] for i in shaped]
+        ]
         self.columns["shapes"].scatter(count, where, _indices(self.shapes, keys))
         launched = np.flatnonzero(kind == Kind.KERNEL)
-        forms = [_launch_key(args[i]) for i in launched.tolist()]
-        self.columns["launch"].scatter(count, launched, _indices_or_none(self.launches, forms))
+        forms = [
+            (bytes(each.grid), bytes(each.block), each.registers, each.shared_bytes, each.occupancy)
+            for each in [args[i] for i in launched.tolist()]
+        ]
+        self.columns["launch"].scatter(count, launched, _indices(self.launches, forms))
 
     def _count_others(self, others: list[Any]) -> None:
         types = Counter(map(type, others))
@@ -249,10 +294,6 @@ def _indices(table: Table, values: list[Any]) -> Array:
     return np.fromiter(map(table.__getitem__, values), dtype=np.int32, count=len(values))
 
 
-def _indices_or_none(table: Table, keys: list[Any]) -> Array:
-    return np.array([-1 if key is None else table[key] for key in keys], dtype=np.int32)
-
-
 def _integers(values: list[Any]) -> NDArray[np.int64]:
     """The values as integers; -1 for whatever is none."""
     try:
@@ -275,13 +316,3 @@ def _number_in(value: Any) -> int:
         digits = value.split()[-1:]
         return int(digits[0]) if digits and digits[0].isascii() and digits[0].isdigit() else -1
     return _integer(value)
-
-
-def _shape_key(args: Args) -> tuple[bytes, ...]:
-    return bytes(args.dims), bytes(args.types), bytes(args.strides), bytes(args.concrete)
-
-
-def _launch_key(args: Args) -> tuple[Any, ...] | None:
-    grid, block = bytes(args.grid), bytes(args.block)
-    key = grid, block, args.registers, args.shared_bytes, args.occupancy
-    return key if grid or block or args.registers is not None else None

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,26 +19,46 @@ from trace_util.refusal import refusal
 from trace_util.repair import mended_name
 from trace_util.sources import Source
 
+# Plain files from this size on are read by two processes.
+LARGE_BYTES: Final = 200_000_000
 
-def read_trace(path: str | os.PathLike[str], *, columns: str = "all") -> Trace:
+
+def read_trace(
+    path: str | os.PathLike[str], *, columns: str = "all", processes: int | None = None
+) -> Trace:
     """The trace in a file, or in standard input for ``-``.
 
     ``columns="summary"`` leaves out what a summary does not need: Python frames, shapes, launch
-    shapes and external ids.
+    shapes and external ids. ``processes`` share the work on one plain file; by default two do from
+    200 MB on, where there are two cores.
 
     Raises:
         TraceError: the file holds no trace; the message says what it seems to be.
     """
     source = Source(path)
-    intake = Intake(columns)
-    document = Document(source.blocks(), intake)
     with _paused_garbage_collection():
-        document.read()
+        document = _read(source, columns, processes)
+    intake = document.intake
     intake.repairs += source.notes
     if not len(intake.columns["start_ns"]) and not intake.skipped[PYTHON_FRAMES]:
         raise TraceError(refusal(source, document))
     without_impossible_times(intake)
     return _trace(source, document)
+
+
+def _read(source: Source, columns: str, processes: int | None) -> Document:
+    if processes is None:
+        processes = 2 if (source.size_bytes or 0) >= LARGE_BYTES else 1
+    if processes > 1 and source.is_plain():
+        from trace_util import parallel
+
+        if parallel.cores() > 1:
+            document = parallel.read_in_stretches(source, columns, processes)
+            if document is not None:
+                return document
+    document = Document(source.blocks(), Intake(columns))
+    document.read()
+    return document
 
 
 @contextmanager
@@ -64,8 +84,8 @@ def _trace(source: Source, document: Document) -> Trace:
         categories=tuple(intake.categories),
         processes=tuple(map(_key, intake.processes)),
         threads=tuple(map(_key, intake.threads)),
-        shapes=tuple(map(_shapes, intake.shapes)),
-        launches=tuple(map(_launch, intake.launches)),
+        shapes=tuple(map(_shapes, intake.shapes.listed())),
+        launches=tuple(map(_launch, intake.launches.listed())),
         phases=dict(intake.phases.most_common()),
         process_names=intake.process_names,
         thread_names=intake.thread_names,

@@ -130,7 +130,9 @@ class Decoders:
         self._one = msgspec.json.Decoder(exact)
         self._args = msgspec.json.Decoder(ExactArgs)
 
-    def lenient(self, text: bytes, repairs: Counter[str], skipped: Counter[str]) -> list[Any]:
+    def lenient(
+        self, text: bytes | memoryview, repairs: Counter[str], skipped: Counter[str]
+    ) -> list[Any]:
         """The rows of a JSON list, one by one; what is no event is counted in ``skipped``.
 
         Raises ``msgspec.DecodeError`` where the list itself is malformed.

@@ -86,6 +86,22 @@ class Source:
             if os.path.isfile(self.path):
                 self._inflaters = _fastest_inflaters()
 
+    def is_plain(self) -> bool:
+        """Whether this is a file of JSON text, which can be read from any position."""
+        if self.size_bytes is None or not os.path.isfile(self.path):
+            return False
+        return not self.stretch_start().startswith((_GZIP, _UTF8_MARK, *_UTF16_MARKS))
+
+    def stretch_start(self, start: int = 0, size: int = 4096) -> bytes:
+        """The first bytes of a stretch of a plain file."""
+        return b"".join(self.stretch(start, start + size))
+
+    def stretch(self, start: int, end: int) -> Iterator[bytes]:
+        """The bytes of a plain file from ``start`` to ``end``, in blocks."""
+        with self._open() as file:
+            file.seek(start)
+            yield from self._raw(file, end - start)
+
     def blocks(self) -> Iterator[bytes]:
         """The text, inflated and in UTF-8, in blocks of about ``BLOCK_BYTES``."""
         given = 0
@@ -114,11 +130,13 @@ class Source:
             return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
         return open(self.path, "rb", buffering=0)
 
-    def _raw(self, file: BinaryIO) -> Iterator[bytes]:
-        bar = _progress_bar(self.size_bytes)
+    def _raw(self, file: BinaryIO, limit: int | None = None) -> Iterator[bytes]:
+        bar = _progress_bar(self.size_bytes if limit is None else limit)
+        left = sys.maxsize if limit is None else limit
         try:
-            while block := file.read(BLOCK_BYTES):
+            while block := file.read(min(BLOCK_BYTES, left)):
                 self.bytes_read += len(block)
+                left -= len(block)
                 if bar is not None:
                     bar.update(len(block))
                 yield block
@@ -212,7 +230,7 @@ def _fastest_inflaters() -> Any:
 
 
 def _up_to_damage(inflater: Any, block: bytes) -> bytes:
-    """What can be inflated before the damage: a call that fails gives nothing, so in small steps."""
+    """What can be inflated before the damage, in small steps: a call that fails gives nothing."""
     text = b""
     at = 0
     for step in (4096, 64, 1):

@@ -17,14 +17,16 @@ class Window:
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
-        self.data = b""
+        self.data = bytearray()
         self.at = 0
         self.ended = False
         self.text_bytes = 0  # of the whole text, so far
 
     def grow(self, least: int) -> bool:
         """Read on by about ``least`` bytes; False when there was nothing more."""
-        parts, got = [self.data[self.at :]], 0
+        # One byte in front, so that a chunk can always be put in brackets where it lies.
+        parts: list[bytes | memoryview] = [b" ", memoryview(self.data)[self.at :]]
+        got = 0
         while got < least:
             block = next(self._blocks, None)
             if block is None:
@@ -33,7 +35,7 @@ class Window:
             parts.append(block)
             got += len(block)
         if got:
-            self.data, self.at = b"".join(parts), 0
+            self.data, self.at = bytearray().join(parts), 1
             self.text_bytes += got
         return got > 0
 
@@ -41,7 +43,7 @@ class Window:
         """The next byte that is neither space nor comma; empty at the end."""
         while True:
             if self.skip_filling() < len(self.data):
-                return self.data[self.at : self.at + 1]
+                return bytes(self.data[self.at : self.at + 1])
             if not self.grow(CHUNK_BYTES):
                 return b""
 
@@ -54,9 +56,9 @@ class Window:
 
     def replace(self, end: int, text: bytes) -> int:
         """Put ``text`` in the place of ``data[at:end]``; returns where it ends."""
-        self.data = text + self.data[end:]
-        self.at = 0
-        return len(text)
+        self.data = bytearray().join((b" ", text, memoryview(self.data)[end:]))
+        self.at = 1
+        return 1 + len(text)
 
     def discard(self) -> int:
         """Read to the end without keeping anything; returns how many bytes that was."""

@@ -32,7 +32,7 @@ _THREE_DECIMALS = re.compile(rb"(?:-?[0-9]{1,15}\.[0-9]{3} )*")
 _MORE_DECIMALS = re.compile(rb'"(?:ts|dur)"\s*:\s*"?-?[0-9]{13,}\.[0-9]{4}')
 
 
-def has_finer_decimals(text: bytes) -> bool:
+def has_finer_decimals(text: bytes | memoryview) -> bool:
     """Whether a large time in this text has more than the three decimals that Kineto writes."""
     return _MORE_DECIMALS.search(text) is not None
 

@@ -1,0 +1,222 @@
+"""Reads one large trace, or many traces, with several processes.
+
+One file is cut at what looks like borders between events, and each process reads a stretch. A
+stretch that starts at a true border and is read to its very end without a fault ends at a true
+border too: so the first stretch, which starts with the file, proves the second, and so on. Where
+that proof fails the file is read by one process instead.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
+
+from trace_util.document import CUT_OFF, Document
+from trace_util.event_list import BROKEN, GIVEN_UP, LAST_EVENT
+from trace_util.events import Trace, TraceError
+from trace_util.intake import Intake
+from trace_util.sources import Source
+
+# What one process reads in the time that another takes to start (0.2 s).
+_START_BYTES: Final = 50_000_000
+# Fewer bytes than this in all are read here before another process would have started.
+_FEW_BYTES: Final = 30_000_000
+_GZIP_RATIO: Final = 10  # JSON bytes per gzip byte, roughly
+
+_PROBE_BYTES: Final = 1 << 20
+_BORDER = re.compile(rb'\}(?=\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|args|bp|s)"\s*:)')
+_FIRST_BYTE = re.compile(rb"\s*([{\[])")
+
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; from trace_util.parallel import serve; serve()"
+)
+
+
+def cores() -> int:
+    """How many processes can run at once here."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Worker:
+    """Another Python process that answers requests, one at a time."""
+
+    def __init__(self) -> None:
+        path = [str(Path(__file__).parents[1]), *sys.path]
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", "-c", _PROGRAM, *path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self._process.terminate()
+        self._process.wait()
+
+    def ask(self, *request: Any) -> None:
+        assert self._process.stdin is not None
+        pickle.dump(request, self._process.stdin)
+        self._process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self._process.stdout is not None
+        return pickle.load(self._process.stdout)  # written by `serve`, of this very module
+
+
+def serve() -> None:
+    """Answer requests from standard input on standard output, until there are no more."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not come between the answers
+    while True:
+        try:
+            what, *arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(_stretch(*arguments) if what == "stretch" else _whole(*arguments), out, 5)
+        out.flush()
+
+
+def _whole(path: str, columns: str) -> Trace | TraceError:
+    from trace_util.reader import read_trace
+
+    try:
+        return read_trace(path, columns=columns, processes=1)
+    except TraceError as error:
+        return error
+
+
+def _stretch(path: str, columns: str, top: bytes, start: int, end: int) -> dict[str, Any]:
+    """What a stretch of a file holds, and whether it was read without a fault to its end."""
+    document = Document(Source(path).stretch(start, end), Intake(columns))
+    document.resume(top)
+    return _state(document)
+
+
+def _state(document: Document) -> dict[str, Any]:
+    return {
+        "intake": document.intake.state(),
+        "header": document.header,
+        "is_closed": document.is_closed,
+        "has_two_texts": document.has_two_texts,
+        "text_bytes": document.window.text_bytes,
+        "lists": document.lists,
+    }
+
+
+def read_in_stretches(source: Source, columns: str, processes: int) -> Document | None:
+    """The file read by so many processes; ``None`` where one has to read it alone."""
+    borders = list(_borders(source, processes))
+    top = _FIRST_BYTE.match(source.stretch_start())
+    if top is None or not borders:
+        return None
+    starts, ends = [0, *borders], [*borders, source.size_bytes or 0]
+    with ExitStack() as stack:
+        workers = [stack.enter_context(_Worker()) for _ in borders]
+        for worker, start, end in zip(workers, starts[1:], ends[1:], strict=True):
+            worker.ask("stretch", source.path, columns, top[1], start, end)
+        document = Document(source.stretch(0, ends[0]), Intake(columns))
+        document.read()
+        for worker in workers:
+            if not _ends_at_border(document):
+                return None
+            try:
+                _append(document, worker.answer())
+            except (EOFError, pickle.UnpicklingError):
+                return None
+    source.bytes_read = source.size_bytes or 0
+    return document
+
+
+def _borders(source: Source, processes: int) -> Iterator[int]:
+    """Where events seem to end near the places that share the work evenly."""
+    size = source.size_bytes or 0
+    share = max(size - _START_BYTES, size // 2) // processes
+    for i in range(1, processes):
+        start = size - share * (processes - i)
+        border = _BORDER.search(source.stretch_start(start, _PROBE_BYTES))
+        if border is None:
+            return
+        yield start + border.end()
+
+
+def _ends_at_border(document: Document) -> bool:
+    """Whether all text so far was sound, and ended between two events."""
+    intake = document.intake
+    dropped = intake.skipped.keys() & {BROKEN, LAST_EVENT, GIVEN_UP}
+    return not document.is_closed and not dropped and +intake.repairs == Counter({CUT_OFF: 1})
+
+
+def _append(document: Document, state: dict[str, Any]) -> None:
+    del document.intake.repairs[CUT_OFF]
+    document.intake.append(state["intake"])
+    document.header.update(state["header"])
+    document.is_closed = state["is_closed"]
+    document.has_two_texts |= state["has_two_texts"]
+    document.window.text_bytes += state["text_bytes"]
+    document.lists += state["lists"] - 1
+
+
+def read_traces(paths: Sequence[str], *, columns: str = "all") -> list[Trace | TraceError]:
+    """The trace of each path, or why there is none, in their order; all cores share the work."""
+    results: list[Any] = [None] * len(paths)
+    todo: SimpleQueue[int] = SimpleQueue()
+    sizes = [_json_bytes(path) for path in paths]
+    for i in sorted(range(len(paths)), key=sizes.__getitem__, reverse=True):
+        todo.put(i)
+    helpers = min(cores(), len(paths)) - 1 if sum(sizes) > _FEW_BYTES else 0
+    threads = [
+        Thread(target=_work_elsewhere, args=(todo, paths, columns, results)) for _ in range(helpers)
+    ]
+    for thread in threads:
+        thread.start()
+    _work(todo, lambda i: _whole(paths[i], columns), results)
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def _work_elsewhere(todo: Any, paths: Sequence[str], columns: str, results: list[Any]) -> None:
+    with _Worker() as worker:
+
+        def answer(i: int) -> Any:
+            try:
+                worker.ask("whole", paths[i], columns)
+                return worker.answer()
+            except (EOFError, OSError, pickle.UnpicklingError):
+                return _whole(paths[i], columns)
+
+        _work(todo, answer, results)
+
+
+def _work(todo: Any, answer: Any, results: list[Any]) -> None:
+    while True:
+        try:
+            i = todo.get_nowait()
+        except Empty:
+            return
+        results[i] = answer(i)
+
+
+def _json_bytes(path: str) -> int:
+    try:
+        size = os.path.getsize(path)
+    except OSError:
+        return 0
+    return size * _GZIP_RATIO if path.endswith(".gz") else size
