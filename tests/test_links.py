@@ -6,9 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from make_trace import annotation, call, complete, copy, frame, kernel, links_of, mark, op
+from make_trace import (
+    annotation,
+    call,
+    complete,
+    copy,
+    frame,
+    kernel,
+    links_of,
+    mark,
+    op,
+    trace_of,
+)
 
+from trace_util import nest
 from trace_util.calls import Call, call_of, waits
+from trace_util.events import Kind
 from trace_util.nesting import enclosing, nearest
 
 
@@ -302,3 +315,36 @@ def test_nearest_is_what_climbing_step_by_step_finds(back: list[int], wanted: se
         while up >= 0 and not mask[up]:
             up = parent[up]
         assert found[at] == up
+
+
+host_events = st.lists(
+    st.tuples(
+        st.sampled_from(["cpu_op", "user_annotation", "python_function", "cuda_runtime"]),
+        st.sampled_from([100, 101]),
+        st.integers(0, 60),
+        st.integers(0, 30),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(host_events, st.integers(1, 6))
+def test_nesting_in_blocks_is_nesting_at_once(
+    made: list[tuple[str, int, int, int]], block: int
+) -> None:
+    # Quarters of a microsecond: neither whole ones nor within a nanosecond of one another.
+    events = [
+        complete(category, "x", start / 4 + 1, length / 4 + 0.001, tid=thread)
+        for category, thread, start, length in made
+    ]
+    trace = trace_of(*events)
+    is_op = trace.events.is_kind(Kind.CPU_OP)
+    is_host = np.ones(len(events), dtype=bool)
+    at_once = nest.parents_and_ops(trace.events, is_host, is_op)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nest, "BLOCK", block)
+        patch.setattr(nest, "_SAMPLE", 1)
+        in_blocks = nest.parents_and_ops(trace.events, is_host, is_op)
+    assert in_blocks[0].tolist() == at_once[0].tolist()
+    assert in_blocks[1].tolist() == at_once[1].tolist()

@@ -68,10 +68,12 @@ def waits(name: str) -> bool:
     return call_of(name) is Call.SYNC or BLOCKING_COPY.search(name) is not None
 
 
-def call_column(names: Sequence[str], name: Ints, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """:class:`Call` of the given rows, ``OTHER`` elsewhere, ``[n]``."""
-    column = np.zeros(len(name), dtype=np.uint8)
-    used, inverse = np.unique(name[rows], return_inverse=True)
-    kinds = np.array([call_of(names[index]) for index in used], dtype=np.uint8)
-    column[rows] = kinds[inverse] if len(kinds) else 0
+def call_column(names: Sequence[str], name: Ints, is_call: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """:class:`Call` of the calls, ``OTHER`` elsewhere, ``[n]``; each name is looked at once."""
+    called = np.bincount(name[is_call], minlength=len(names))
+    kinds = [
+        call_of(text) if times else Call.OTHER for text, times in zip(names, called, strict=True)
+    ]
+    column = np.array(kinds, dtype=np.uint8)[name]
+    column[~is_call] = Call.OTHER
     return column

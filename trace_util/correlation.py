@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trace_util.events import Events, Ints
 from trace_util.tally import distinct
 
-Indexes = NDArray[np.int64]
+Indexes = Ints
 
 
 # So many GPU events of a device decide which process it belongs to.
@@ -39,10 +39,10 @@ def launch_of(events: Events, calls: Indexes, gpu: Indexes) -> Indexes:
     where a file holds several processes, each device belongs to the one whose calls fit it best.
     Of several calls with one key the one that starts first, and lasts longest, stands.
     """
-    launch = np.full(len(events), -1, dtype=np.int64)
-    calls = calls[events.correlation[calls] > 0]
+    launch = np.full(len(events), -1, dtype=np.int32)
     gpu = gpu[events.correlation[gpu] > 0]
-    if not len(calls) or not len(gpu):
+    calls = calls[_in(events.correlation[calls], distinct(events.correlation[gpu]))]
+    if not len(calls):
         return launch
     calls = calls[np.lexsort((-events.duration_ns[calls], events.start_ns[calls]))]
     tables = {}
@@ -58,6 +58,15 @@ def launch_of(events: Events, calls: Indexes, gpu: Indexes) -> Indexes:
     left = gpu[launch[gpu] < 0]
     launch[left] = _only(table[events.correlation[left]] for table in tables.values())
     return launch
+
+
+def _in(values: Ints, wanted: Indexes) -> NDArray[np.bool_]:
+    """Which of the values are among the wanted ones, which are in rising order."""
+    if not len(wanted):
+        return np.zeros(len(values), dtype=bool)
+    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    found: NDArray[np.bool_] = wanted[at] == values
+    return found
 
 
 def _by_appearance(column: Ints, rows: Indexes) -> list[int]:
@@ -105,15 +114,15 @@ def device_key(events: Events, gpu: Indexes) -> Indexes:
     return events.process[gpu].astype(np.int64) * (int(events.device.max(initial=0)) + 2) + device
 
 
-def external_op(events: Events, rows: Indexes, ops: Indexes) -> Indexes:
+def external_op(events: Events, rows: Indexes, is_op: NDArray[np.bool_]) -> Indexes:
     """For each of the rows the op with its `External id`, -1 if none or if it is not certain.
 
     The ids are unique in one process. A GPU event does not name its process, so that an id which
     several processes use says nothing about it.
     """
     ids = events.external_id
-    ops = ops[ids[ops] > 0]
-    if not len(ops) or not len(rows):
+    ops = np.flatnonzero(is_op & (ids > 0)) if len(rows) else rows
+    if not len(ops):
         return np.full(len(rows), -1, dtype=np.int64)
     on_host = events.device[rows] < 0
     answers = []

@@ -106,9 +106,10 @@ class Events:
 
     def is_kind(self, *kinds: Kind) -> NDArray[np.bool_]:
         """Mask ``[n]`` of the events of the given kinds."""
-        wanted = np.zeros(256, dtype=bool)
-        wanted[list(kinds)] = True
-        return wanted[self.kind]
+        found = np.zeros(len(self.kind), dtype=bool)
+        for kind in kinds:
+            found |= self.kind == kind
+        return found
 
 
 @dataclass(frozen=True)

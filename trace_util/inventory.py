@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trace_util.beneath import beneath, self_ns
 from trace_util.calls import Call, waits
 from trace_util.correlation import device_key
-from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
+from trace_util.events import CALL_KINDS, GPU_KINDS, Ints, Kind, Trace
 from trace_util.links import Links
 from trace_util.tally import Tally, distinct, tally
 from trace_util.timeline import Indexes
@@ -118,7 +118,7 @@ def _named(trace: Trace, rows: Indexes) -> tuple[NamedFacts, ...]:
     )
 
 
-def _sum_by_name(trace: Trace, rows: Indexes, amount: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sum_by_name(trace: Trace, rows: Indexes, amount: Ints) -> NDArray[np.int64]:
     """For each name the sum of an amount over rows, ``[names]``."""
     total = np.zeros(len(trace.names), dtype=np.int64)
     np.add.at(total, trace.events.name[rows], amount)

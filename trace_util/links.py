@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column
 from trace_util.correlation import external_op, launch_of
-from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Kind, Trace
-from trace_util.nesting import enclosing, nearest
+from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace
+from trace_util.nest import BLOCK, parents_and_ops
 from trace_util.tally import distinct
 
 # torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
@@ -23,7 +23,7 @@ STEP_MARK = re.compile(r"^Profiler?Step#(\d+)$")
 MARK_KINDS = (Kind.USER_ANNOTATION, Kind.CPU_OP)  # in 2021 a step mark was an `Operator`
 HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS)
 
-Indexes = NDArray[np.int64]
+Indexes = Ints
 
 
 @dataclass(frozen=True)
@@ -59,37 +59,20 @@ class Links:
 def link(trace: Trace) -> Links:
     """The links of a trace's events."""
     events = trace.events
-    is_call = events.is_kind(*CALL_KINDS)
-    parent = _parents(events)
-    call = call_column(trace.names, events.name, np.flatnonzero(is_call))
-    launch, is_launch = _launches(events, parent, call, is_call)
     steps = _steps(trace)
     is_op = events.is_kind(Kind.CPU_OP)
     is_op[[step.index for step in steps]] = False
-    op = _ops(events, parent, launch, is_op)
+    parent, op = parents_and_ops(events, events.is_kind(*HOST_KINDS), is_op)
+    is_call = events.is_kind(*CALL_KINDS)
+    call = call_column(trace.names, events.name, is_call)
+    launch, is_launch = _launches(events, parent, call, is_call)
+    _complete_ops(op, events, launch, is_op)
     step = _step_of_each(events, launch, op, steps, any_call=bool(is_call.any()))
     kernels = _rows(events, Kind.KERNEL)
     launches_kernels = np.isin(call, KERNEL_LAUNCHES)
     launches_kernels[launch[kernels][launch[kernels] >= 0]] = True
     launches_kernels &= is_launch
     return Links(launch, op, parent, step, steps, call, is_launch, launches_kernels)
-
-
-def _parents(events: Events) -> Indexes:
-    rows = _rows(events, *HOST_KINDS)
-    thread = events.process[rows].astype(np.int64) * (int(events.thread.max(initial=0)) + 2)
-    thread += events.thread[rows] + 1
-    starts, durations = events.start_ns[rows], events.duration_ns[rows]
-    inner = enclosing(thread, starts, durations, _resolution_ns(starts, durations))
-    parent = np.full(len(events), -1, dtype=np.int64)
-    parent[rows] = np.where(inner >= 0, rows[inner], -1)
-    return parent
-
-
-def _resolution_ns(starts: NDArray[np.int64], durations: NDArray[np.int64]) -> int:
-    """How far an end can be off: until 2023 Kineto cut ts and dur to whole microseconds."""
-    whole = not (starts % 1000).any() and not (durations % 1000).any()
-    return 1000 if whole else 1
 
 
 def _launches(
@@ -106,31 +89,34 @@ def _launches(
     linked = np.zeros(len(events), dtype=bool)
     linked[launch[launch >= 0]] = True
     is_launch = (np.isin(call, LAUNCHES) & is_call) | linked
-    beneath = _beneath_a_launch(events, parent, is_launch, linked)
-    launch[launch >= 0] = beneath[launch[launch >= 0]]
-    linked[launch[launch >= 0]] = True
-    is_launch &= beneath == np.arange(len(events))
+    parts, wholes = _parts_of_launches(events, parent, is_launch, linked)
+    if len(parts):
+        whole = np.arange(len(events), dtype=launch.dtype)
+        whole[parts] = wholes
+        gpu = np.flatnonzero(launch >= 0)
+        launch[gpu] = whole[launch[gpu]]
+        linked[launch[gpu]] = True
+        is_launch[parts] = False
     is_launch &= ~_second_of_a_pair(events, np.flatnonzero(is_launch), linked)
     return launch, is_launch
 
 
-def _beneath_a_launch(
+def _parts_of_launches(
     events: Events,
     parent: Indexes,
     is_launch: NDArray[np.bool_],
     linked: NDArray[np.bool_],
-) -> Indexes:
-    """Launch -> the runtime launch that it is a part of (`cudaLaunchKernel` > `cuLaunchKernel`).
+) -> tuple[Indexes, Indexes]:
+    """Driver launches, and the runtime launch that each is a part of.
 
-    Every other event is its own answer, and so is a driver call that has GPU work of its own while
-    the runtime call around it has some as well.
+    `cudaLaunchKernel` calls `cuLaunchKernel`. A driver call that has GPU work of its own is none,
+    if the runtime call around it has some as well.
     """
-    whole = np.arange(len(events), dtype=np.int64)
-    inner = np.flatnonzero(is_launch & events.is_kind(Kind.DRIVER) & (parent >= 0))
+    inner = np.flatnonzero(is_launch & (events.kind == Kind.DRIVER) & (parent >= 0))
     outer = parent[inner]
-    same = is_launch[outer] & events.is_kind(Kind.RUNTIME)[outer] & ~(linked[inner] & linked[outer])
-    whole[inner[same]] = outer[same]
-    return whole
+    same = is_launch[outer] & (events.kind[outer] == Kind.RUNTIME)
+    same &= ~(linked[inner] & linked[outer])
+    return inner[same], outer[same]
 
 
 def _second_of_a_pair(
@@ -169,23 +155,15 @@ def _steps(trace: Trace) -> tuple[Step, ...]:
     )
 
 
-def _ops(
-    events: Events,
-    parent: Indexes,
-    launch: Indexes,
-    is_op: NDArray[np.bool_],
-) -> Indexes:
-    """Innermost op by nesting; where nesting tells nothing, the op of the same `External id`."""
-    op = nearest(parent, is_op)
-    calls = _rows(events, *CALL_KINDS)
-    calls = calls[op[calls] < 0]
-    op[calls] = external_op(events, calls, np.flatnonzero(is_op))
+def _complete_ops(op: Indexes, events: Events, launch: Indexes, is_op: NDArray[np.bool_]) -> None:
+    """Add the ops of GPU events, and of calls that no op is around: by the same `External id`."""
+    calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & (op < 0))
+    op[calls] = external_op(events, calls, is_op)
     gpu = _rows(events, *GPU_KINDS)
     linked = gpu[launch[gpu] >= 0]
     op[linked] = op[launch[linked]]
     alone = gpu[launch[gpu] < 0]
-    op[alone] = external_op(events, alone, np.flatnonzero(is_op))
-    return op
+    op[alone] = external_op(events, alone, is_op)
 
 
 def _step_of_each(
@@ -196,14 +174,17 @@ def _step_of_each(
     *,
     any_call: bool,
 ) -> Indexes:
-    step = np.full(len(events), -1, dtype=np.int64)
+    step = np.full(len(events), -1, dtype=np.min_scalar_type(-len(steps) - 1))
     if not steps:
         return step
     marks = np.array([mark.index for mark in steps])
-    host = _rows(events, *HOST_KINDS)
+    is_host = events.is_kind(*HOST_KINDS)
     for process in distinct(events.process[marks]).tolist():
-        mine = host[events.process[host] == process]
-        step[mine] = _step_at(steps, events.process[marks] == process, events.start_ns[mine])
+        mine = is_host & (events.process == process)
+        of_process = events.process[marks] == process
+        for block in range(0, len(events), BLOCK):
+            rows = block + np.flatnonzero(mine[block : block + BLOCK])
+            step[rows] = _step_at(steps, of_process, events.start_ns[rows])
     gpu = _rows(events, *GPU_KINDS)
     origin = np.where(launch[gpu] >= 0, launch[gpu], op[gpu])
     step[gpu] = np.where(origin >= 0, step[origin], -1)

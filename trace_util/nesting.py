@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Indexes = NDArray[np.int64]
+from trace_util.events import Ints
+
+Indexes = Ints
 
 
 def enclosing(
@@ -21,7 +23,7 @@ def enclosing(
     only crosses another is not its parent and does not hide the ones around it: step marks outlive
     the Python frames in which they are opened.
     """
-    order: Indexes = np.lexsort((-duration_ns, start_ns, row))
+    order = _outer_first(row, start_ns, duration_ns)
     starts, rows = start_ns[order], row[order]
     ends = starts + duration_ns[order]
     # In this order the parent is the nearest earlier interval of the row that is still open at the
@@ -42,6 +44,17 @@ def enclosing(
     found = before >= 0
     parent[order[found]] = order[before[found]]
     return parent
+
+
+def _outer_first(
+    row: Indexes, start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
+) -> Indexes:
+    """The order by row, then start, then longest first, then as given."""
+    order: Indexes = np.lexsort((start_ns, row))
+    starts, rows = start_ns[order], row[order]
+    if ((starts[1:] == starts[:-1]) & (rows[1:] == rows[:-1])).any():
+        order = np.lexsort((-duration_ns, start_ns, row))
+    return order
 
 
 def nearest(parent: Indexes, wanted: NDArray[np.bool_]) -> Indexes:

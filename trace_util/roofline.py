@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trace_util.calls import Call
 from trace_util.devices import Device
-from trace_util.events import Kind, Shapes, Trace
+from trace_util.events import Ints, Kind, Shapes, Trace
 from trace_util.kernel_names import KernelName, decode
 from trace_util.links import Links
 from trace_util.shapes import inputs
@@ -136,7 +136,7 @@ def _work(kernel: KernelName, op: str, shapes: Shapes | None) -> Work:
 
 
 def _does_the_work(
-    trace: Trace, rows: NDArray[np.int64], ops: NDArray[np.int64]
+    trace: Trace, rows: NDArray[np.int64], ops: Ints
 ) -> NDArray[np.bool_]:
     """Whether each kernel is the one that its op's call is about, ``[rows]``."""
     events = trace.events

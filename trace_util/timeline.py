@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.events import Ints
+
 Nanoseconds = NDArray[np.int64]
-Indexes = NDArray[np.int64]
+Indexes = Ints
 
 
 class Union(NamedTuple):
