@@ -98,7 +98,7 @@ _TOKEN = re.compile(rb'\s+|(?P<mark>[{}\[\]:,])|(?P<string>")|(?P<word>[^\s{}\[\
 _WORD = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 _NAN_WORD = re.compile(_NOT_A_NUMBER, re.IGNORECASE)
 _QUOTE = re.compile(rb'\\.|(?P<quote>")|(?P<raw>[\x00-\x1f]+)', re.DOTALL)
-_AFTER_VALUE = re.compile(rb'\s*(?:[}\]]|,\s*["{\[\-0-9tfnNI]|$)')
+_AFTER_VALUE = re.compile(rb'\s*(?:[}\]]|,\s*"|$)')
 _KEY_FOLLOWS = re.compile(rb'\s*:\s*["{\[\-0-9tfn]')
 _AFTER_KEY = re.compile(rb'\s*(?:[:}\]]|,\s*["{\[\-0-9tfnNI]|$)')
 
@@ -132,9 +132,9 @@ def mended_event(text: bytes, repairs: Counter[str]) -> bytes:
 def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tuple[bytes, int]:
     """The string that opens just before ``at``, with its quotes; and where it ends.
 
-    A quote closes it only where what follows may follow a string. A string that never closes, or
-    holds an odd number of quotes, is left open, so that the event is not taken for sound: two texts
-    have met in it.
+    A quote closes it only where what follows may follow a string, and where the quotes within come
+    in pairs. A string that never closes, or runs into a key, is left open, so that the event is not
+    taken for sound: two texts have met in it.
     """
     after = _AFTER_VALUE if is_value else _AFTER_KEY
     parts, found = [b'"'], Counter[str]()
@@ -144,9 +144,7 @@ def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tupl
         if match["raw"]:
             found[CONTROLS] += 1
             parts.append(_DAMAGE)
-        elif match["quote"] and after.match(text, at):
-            if found[QUOTES] % 2:
-                break
+        elif match["quote"] and found[QUOTES] % 2 == 0 and after.match(text, at):
             repairs += found
             parts.append(b'"')
             return b"".join(parts), at
