@@ -29,6 +29,7 @@ HAND_WRITTEN = ("triton", "liger", "hub", "fused")
 # Rows that torch.compile's run time leaves (torch/_dynamo, torch/_inductor; seen with 2.11, 2.15).
 COMPILED_ROWS = re.compile(
     r"^TorchDynamo Cache Lookup|^Torch-Compiled Region|CompiledFxGraph|^AOTDispatcher"
+    r"|^Pregraph bytecode"
 )
 # Flags that say what is computed, as people name them. The others say how, or what is recorded.
 PROBLEM = ("size", "batch", "seq", "dim", "hidden", "in_dim", "out_dim", "dtype", "activation")
@@ -89,22 +90,42 @@ def run_of(trace: Trace, links: Links, facts: Facts) -> Run:
 
 def run_differences(a: Run, b: Run) -> tuple[str, ...]:
     """What was unlike in two runs besides the variant: ``GPU: NVIDIA H200 and NVIDIA A100``."""
-    pairs: list[tuple[str, Any, Any]] = [("GPU", a.gpu, b.gpu), ("device", a.device, b.device)]
-    shared = [key for key in PROBLEM if key in a.problem and key in b.problem]
-    pairs += [(key.replace("_", " "), a.problem[key], b.problem[key]) for key in shared]
-    if not shared:
-        pairs += [("dtype", a.dtype, b.dtype)]
-        if a.products and b.products and not _same_products(a, b):
-            pairs += [("matrix products", _spelled(a.products), _spelled(b.products))]
-    for name in ("torch", "cuda", "triton"):
-        pairs.append((f"{name} version", a.versions.get(name), b.versions.get(name)))
-    pairs.append(("CUDA graph", _yes(a.cuda_graph), _yes(b.cuda_graph)))
-    pairs.append(("warmed up", _yes(a.warm), _yes(b.warm)))
+    versions = [
+        (f"{name} version", a.versions.get(name), b.versions.get(name))
+        for name in ("torch", "cuda", "triton")
+    ]
+    return _unlike(
+        ("GPU", a.gpu, b.gpu),
+        ("device", a.device, b.device),
+        *_problems(a, b),
+        *versions,
+        ("CUDA graph", _yes(a.cuda_graph), _yes(b.cuda_graph)),
+        ("warmed up", _yes(a.warm), _yes(b.warm)),
+    )
+
+
+def same_problem(a: Run, b: Run) -> bool:
+    """Whether two runs compute the same, as far as their traces tell."""
+    return not _unlike(*_problems(a, b))
+
+
+def _unlike(*pairs: tuple[str, Any, Any]) -> tuple[str, ...]:
     return tuple(
         f"{what}: {one} and {other}"
         for what, one, other in pairs
         if one is not None and other is not None and one != other
     )
+
+
+def _problems(a: Run, b: Run) -> list[tuple[str, Any, Any]]:
+    """Sizes, dtype and activation of two runs; where not both tell them, the matrix products."""
+    shared = [key for key in PROBLEM if key in a.problem and key in b.problem]
+    pairs = [(key.replace("_", " "), a.problem[key], b.problem[key]) for key in shared]
+    if "dtype" not in shared:
+        pairs.append(("dtype", a.dtype, b.dtype))
+    if (set(a.problem) != set(b.problem) or not shared) and not _same_products(a, b):
+        pairs.append(("matrix products", _spelled(a.products), _spelled(b.products)))
+    return pairs
 
 
 def _yes(told: bool | None) -> str | None:
@@ -179,7 +200,7 @@ def _products(trace: Trace) -> tuple[tuple[tuple[int, int, int], ...], str | Non
 
 
 def _same_products(a: Run, b: Run) -> bool:
-    """Gate and up may be one product in one of the runs: then every M and K still agrees."""
+    """Whether the one has all products of the other, which may have kernels of its own for some."""
     return set(a.products) <= set(b.products) or set(b.products) <= set(a.products)
 
 

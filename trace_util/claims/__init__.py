@@ -15,8 +15,9 @@ from trace_util.claims.companions import scene_of
 from trace_util.claims.expectations import Expectation, expectation
 from trace_util.claims.guesses import Guess, guess
 from trace_util.claims.quantities import Quantities, quantities
-from trace_util.claims.verdict import ClaimCheck, EventRow, Evidence, Ruling
+from trace_util.claims.verdict import ClaimCheck, Ruling
 from trace_util.events import Trace, TraceError
+from trace_util.evidence import EventRow, Evidence
 from trace_util.runs import Run
 
 __all__ = [

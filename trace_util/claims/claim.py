@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trace_util.claims.scene import Reading, Scene
-from trace_util.claims.verdict import ClaimCheck, Evidence, Ruling, unseen
+from trace_util.claims.scene import Scene
+from trace_util.claims.verdict import ClaimCheck, Ruling, unseen
+from trace_util.evidence import Evidence
+from trace_util.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -38,19 +40,11 @@ class Claim:
         return self._hidden_in(own)
 
     def _hidden_in(self, reading: Reading) -> str | None:
-        if self.needs_gpu and (reason := no_gpu(reading)):
+        if self.needs_gpu and (reason := reading.no_gpu):
             return reason
         if self.needs_ops and reading.facts.graph_launches:
             return "a CUDA graph was replayed: its ops ran when it was captured, before recording"
         return None
-
-
-def no_gpu(reading: Reading) -> str | None:
-    """Why GPU work cannot be seen in a trace, ``None`` when it can."""
-    return {
-        "none": "nothing was launched: the run was on the CPU",
-        "missing": "kernels were launched, but what the GPU did was not recorded",
-    }.get(reading.facts.gpu_activity)
 
 
 def _missing(scene: Scene) -> str | None:
@@ -64,3 +58,9 @@ def _missing(scene: Scene) -> str | None:
 def every_step(reading: Reading, count: int) -> Evidence:
     """In how many of the steps something was seen, as evidence."""
     return Evidence("seen in", f"{count} of {len(reading.facts.steps)} steps")
+
+
+def lost_launches(own: Reading, step: int) -> list[Evidence]:
+    """How many launches of a step have no recorded kernel, as evidence if there are any."""
+    lost = own.facts.steps[step].lost_kernels
+    return [Evidence("launches without a kernel", lost)] if lost else []

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trace_util.claims.scene import Reading, Scene, reading_of
+from trace_util.claims.scene import Scene
 from trace_util.events import Trace, TraceError
 from trace_util.reader import read_trace
+from trace_util.reading import Reading, reading_of
 from trace_util.runs import HAND_WRITTEN, run_differences
 
 _ENDINGS = (".json.gz", ".json")
@@ -60,7 +61,7 @@ def siblings(path: Path, variant: str | None) -> list[Path]:
     if ending is None or variant is None:
         return []
     stem = path.name.removesuffix(ending)
-    found = re.fullmatch(rf"(.*)_{variant}((?:_.*)?)", stem)
+    found = re.fullmatch(rf"(.*)_{re.escape(variant)}((?:_.*)?)", stem)
     if found is None:
         return []
     head, tail = found.groups()

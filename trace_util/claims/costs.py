@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trace_util.claims.claim import no_gpu
 from trace_util.claims.scene import Scene
-from trace_util.claims.verdict import Evidence, Ruling, contradicted, differs, holds, unseen
+from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
+from trace_util.evidence import Evidence
 from trace_util.ranges import distinction
 from trace_util.runs import run_differences
 
@@ -48,7 +48,7 @@ def faster_without_profiler(scene: Scene) -> Ruling:
     assert scene.eager is not None and scene.compiled is not None
     if reason := unlike(scene):
         return unseen(reason)
-    if reason := no_gpu(scene.eager) or no_gpu(scene.compiled):
+    if reason := scene.eager.no_gpu or scene.compiled.no_gpu:
         return unseen(reason)
     eager, compiled = scene.eager.unprofiled(), scene.compiled.unprofiled()
     if eager is None or compiled is None:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from trace_util.claims.claim import no_gpu
 from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
 from trace_util.claims.quantities import Quantities, known_name, one_value
-from trace_util.claims.scene import Reading
-from trace_util.claims.verdict import Evidence, Value
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, TraceError
+from trace_util.evidence import Evidence, Value
+from trace_util.reading import Reading
 
 # What can be counted besides GPU work. A `gpu_user_annotation` repeats an annotation.
 HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS, Kind.SYNC, Kind.OVERHEAD)
@@ -66,14 +65,14 @@ def _fact(name: str, step: int, own: Reading, facts: Quantities) -> Any:
     value = facts[name]
     value = value[step] if isinstance(value, tuple) else value
     if value is None:
-        raise NotKnown(f"{name} cannot be known: {no_gpu(own) or 'the trace does not say it'}")
+        raise NotKnown(f"{name} cannot be known: {own.no_gpu or 'the trace does not say it'}")
     return value
 
 
 def _count(name: str, own: Reading) -> int:
     rows = named(own, name)
     if not rows and own.facts.gpu_activity == "missing":
-        raise NotKnown(f'count("{name}") cannot be known: {no_gpu(own)}')
+        raise NotKnown(f'count("{name}") cannot be known: {own.no_gpu}')
     return len(rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trace_util.claims.scene import Reading
+from trace_util.reading import Reading
 from trace_util.runs import Run
 
 # The lesson's own sizes, on which its claims were first seen.

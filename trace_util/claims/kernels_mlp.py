@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from trace_util.claims.claim import Claim, every_step, no_gpu
+from trace_util.claims.claim import Claim, every_step
 from trace_util.claims.gated import described, gated_step, gemm_names
 from trace_util.claims.mlp import SPLIT_K, gemms_like_eager
-from trace_util.claims.scene import Reading, Scene
-from trace_util.claims.verdict import Evidence, Ruling, contradicted, differs, holds, unseen
+from trace_util.claims.scene import Scene
+from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
 from trace_util.events import Kind
+from trace_util.evidence import Evidence
 from trace_util.ranges import Range, distinction, range_of
+from trace_util.reading import Reading
 from trace_util.runs import COMPILED_ROWS, run_differences
 
 BESIDE = "needs the {} run of 03_simple_mlp to compare with: --against ITS_TRACE"
@@ -90,7 +92,7 @@ def _unlike(scene: Scene, other: Reading) -> str | None:
     found = run_differences(other.run, scene.own.run)
     if found:
         return f"the runs are unlike: {'; '.join(found)}"
-    return no_gpu(other)
+    return other.no_gpu
 
 
 def any_shape(scene: Scene) -> Ruling:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from trace_util.claims.claim import Claim, every_step
 from trace_util.claims.costs import dearer_on_the_cpu, unlike
-from trace_util.claims.scene import Reading, Scene
-from trace_util.claims.verdict import Evidence, Ruling, contradicted, holds, unseen
+from trace_util.claims.scene import Scene
+from trace_util.claims.verdict import Ruling, contradicted, holds, unseen
 from trace_util.events import Kind
+from trace_util.evidence import Evidence
+from trace_util.reading import Reading
 
 METADATA = ("aten::t", "aten::transpose", "aten::as_strided")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trace_util.claims.claim import Claim, every_step, no_gpu
+from trace_util.claims.claim import Claim, every_step
 from trace_util.claims.costs import faster_without_profiler, unlike
 from trace_util.claims.gated import (
     GatedStep,
@@ -13,8 +13,10 @@ from trace_util.claims.gated import (
 )
 from trace_util.claims.known import TILES_SEEN, known_reason
 from trace_util.claims.queries import query_before_gemm
-from trace_util.claims.scene import Reading, Scene
-from trace_util.claims.verdict import Evidence, Ruling, contradicted, differs, holds, unseen
+from trace_util.claims.scene import Scene
+from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
+from trace_util.evidence import Evidence
+from trace_util.reading import Reading
 from trace_util.shapes import inputs
 from trace_util.work import op_work
 
@@ -158,7 +160,7 @@ def same_gemms(scene: Scene) -> Ruling:
 def gemms_like_eager(scene: Scene, other: Reading, what: str) -> Ruling:
     """Whether the GEMMs of a run have the names of the eager one's, step by step."""
     assert scene.eager is not None
-    if reason := no_gpu(scene.eager) or no_gpu(other):
+    if reason := scene.eager.no_gpu or other.no_gpu:
         return unseen(reason)
     before, after = gemm_names(scene.eager), gemm_names(other)
     seen = (
@@ -180,7 +182,7 @@ def no_round_trip(scene: Scene) -> Ruling:
     assert scene.eager is not None and scene.compiled is not None
     if reason := unlike(scene):
         return unseen(reason)
-    if reason := no_gpu(scene.eager) or no_gpu(scene.compiled):
+    if reason := scene.eager.no_gpu or scene.compiled.no_gpu:
         return unseen(reason)
     if scene.eager.facts.graph_launches or scene.compiled.facts.graph_launches:
         return unseen("a CUDA graph was replayed: shapes were not recorded")

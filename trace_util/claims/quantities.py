@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from trace_util.claims.claim import no_gpu
-from trace_util.claims.scene import Reading
 from trace_util.events import Kind, TraceError
+from trace_util.reading import Reading
 
 Scalar = int | float | str | None
 # A fact, or its values step by step. ``None``: the trace cannot say it.
@@ -56,7 +55,7 @@ def _whole(own: Reading) -> dict[str, Scalar]:
 
 def _gpu(own: Reading) -> dict[str, Scalar]:
     """What needs recorded GPU work: without it nothing is known, and that is not 0."""
-    facts, known = own.facts, no_gpu(own) is None
+    facts, known = own.facts, own.no_gpu is None
     delay = facts.queue_delay
     found: dict[str, Scalar] = {
         "gpu_busy_us": _us(facts.gpu_busy_ns),
@@ -77,7 +76,7 @@ def _gpu(own: Reading) -> dict[str, Scalar]:
 
 
 def _per_step(own: Reading) -> dict[str, tuple[Scalar, ...]]:
-    steps, known = own.facts.steps, no_gpu(own) is None
+    steps, known = own.facts.steps, own.no_gpu is None
     found: dict[str, tuple[Scalar, ...]] = {
         "kernels_per_step": tuple(step.kernels for step in steps),
         "copies_per_step": tuple(step.copies for step in steps),

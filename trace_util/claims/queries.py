@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from trace_util.claims.scene import Reading, Scene
-from trace_util.claims.verdict import Evidence, Ruling, contradicted, differs, holds, unseen
+from trace_util.claims.scene import Scene
+from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
+from trace_util.evidence import Evidence
+from trace_util.reading import Reading
 
 
 def query_before_gemm(scene: Scene, known: str | None) -> Ruling:

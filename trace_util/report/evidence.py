@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trace_util.claims.verdict import EventRow, Evidence
+from trace_util.evidence import EventRow, Evidence
 from trace_util.kernel_names import decode
 from trace_util.report.summary_json import us
 from trace_util.report.text import clean, duration, share, shortened, size

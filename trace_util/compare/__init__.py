@@ -1,0 +1,195 @@
+"""Two or more traces of one workload: what stayed, what was fused, and whether it is faster.
+
+Every run is compared with one of them, the baseline. What a step does is compared by kernel names
+and by CPU rows, its time by what was measured without the profiler and besides by the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trace_util.compare.matching import Fused, Matching, Replaced, Same, matched
+from trace_util.compare.rows import RowChange, row_changes
+from trace_util.compare.times import Times, step_times, unlike_clocks
+from trace_util.compare.traffic import Kept, intermediates, moved_bytes
+from trace_util.compare.uses import KernelUse, TransferUse, kernel_uses, transfer_uses
+from trace_util.events import Trace, TraceError
+from trace_util.ranges import Distinction, distinction
+from trace_util.reading import Reading, reading_of
+from trace_util.runs import Run, run_differences, same_problem
+
+__all__ = [
+    "Comparison",
+    "ComparedRun",
+    "Difference",
+    "Fused",
+    "FusedKernels",
+    "Kept",
+    "KernelUse",
+    "Replaced",
+    "RowChange",
+    "Same",
+    "Times",
+    "TransferUse",
+    "comparison",
+]
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One of the runs, with what it does in a step, or in the whole file."""
+
+    path: str
+    run: Run
+    steps: int
+    times: Times
+    kernels: float | None
+    launches: float
+    transfers: tuple[TransferUse, ...]
+    busy_share: float | None
+    no_gpu: str | None  # why GPU work cannot be seen
+
+
+@dataclass(frozen=True)
+class FusedKernels:
+    """A fusion with the tensors that it keeps on the chip."""
+
+    match: Fused
+    intermediates: tuple[Kept, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A run beside the baseline. ``before`` is the baseline, ``after`` the run."""
+
+    index: int  # of the run
+    unlike: tuple[str, ...]  # what differs besides the variant, as a warning
+    kernels: Matching
+    fused: tuple[FusedKernels, ...]
+    split: tuple[FusedKernels, ...]
+    rows: tuple[RowChange, ...]
+    bytes_saved: int | None  # negative: more bytes are moved
+    bytes_reason: str  # why they are not known
+    unprofiled: Distinction
+    cpu: Distinction  # profiled CPU time of a step
+    gpu: Distinction  # GPU time of a step
+
+    @property
+    def step(self) -> Distinction:
+        """The difference that counts: without the profiler where that was measured in both."""
+        return self.cpu if self.unprofiled.differs is None else self.unprofiled
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs, and each but the baseline beside it."""
+
+    runs: tuple[ComparedRun, ...]
+    baseline: int
+    by_step: bool  # whether counts are those of a step; of the whole file where one has no steps
+    differences: tuple[Difference, ...]
+
+
+def comparison(traces: Sequence[Trace], baseline: int = 0) -> Comparison:
+    """The traces, each compared with the one at ``baseline``.
+
+    Raises:
+        TraceError: fewer than two traces, or no such baseline.
+    """
+    if len(traces) < 2:
+        raise TraceError("compare: one trace has nothing to be compared with; give two or more")
+    if not 0 <= baseline < len(traces):
+        raise TraceError(f"compare: no trace {baseline} among {len(traces)} to be the baseline")
+    readings = [reading_of(trace, trace.path) for trace in traces]
+    base = readings[baseline]
+    by_step = all(one.facts.steps for one in readings)
+    return Comparison(
+        tuple(_run(one, by_step) for one in readings),
+        baseline,
+        by_step,
+        tuple(
+            _difference(base, other, index, by_step)
+            for index, other in enumerate(readings)
+            if index != baseline
+        ),
+    )
+
+
+def _run(own: Reading, by_step: bool) -> ComparedRun:
+    steps = len(own.facts.steps)
+    kernels = sum(use.count for use in kernel_uses(own, by_step))
+    launches = float(own.facts.launch_count)
+    if by_step:
+        launches = sum(step.launches for step in own.facts.steps) / steps
+    return ComparedRun(
+        path=own.trace.path,
+        run=own.run,
+        steps=steps,
+        times=step_times(own),
+        kernels=kernels if own.no_gpu is None else None,
+        launches=launches,
+        transfers=tuple(transfer_uses(own, by_step)),
+        busy_share=own.facts.busy_share if own.no_gpu is None else None,
+        no_gpu=own.no_gpu,
+    )
+
+
+def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Difference:
+    unlike = _unlike(base, other)
+    old, new = kernel_uses(base, by_step), kernel_uses(other, by_step)
+    kernels = matched(old, new, alike=same_problem(base.run, other.run))
+    fused = tuple(FusedKernels(one, intermediates(base, one) or ()) for one in kernels.fused)
+    split = tuple(FusedKernels(one, intermediates(other, one) or ()) for one in kernels.split)
+    saved, reason = _saved(base, other, fused, split, by_step)
+    before, after = step_times(base), step_times(other)
+    clocks = unlike_clocks(base, other)
+    return Difference(
+        index=index,
+        unlike=unlike,
+        kernels=kernels,
+        fused=fused,
+        split=split,
+        rows=row_changes(base, other, by_step),
+        bytes_saved=saved,
+        bytes_reason=reason,
+        unprofiled=Distinction(None, clocks)
+        if clocks
+        else distinction(before.unprofiled, after.unprofiled),
+        cpu=distinction(before.cpu, after.cpu),
+        gpu=distinction(before.gpu, after.gpu),
+    )
+
+
+def _unlike(base: Reading, other: Reading) -> tuple[str, ...]:
+    found = list(run_differences(base.run, other.run))
+    for one in (base, other):
+        if one.no_gpu:
+            found.append(f"{one.trace.path}: {one.no_gpu}")
+    if bool(base.facts.steps) != bool(other.facts.steps):
+        without = other if base.facts.steps else base
+        found.append(f"{without.trace.path}: no step marks, so that whole files are counted")
+    return tuple(dict.fromkeys(found))
+
+
+def _saved(
+    base: Reading,
+    other: Reading,
+    fused: tuple[FusedKernels, ...],
+    split: tuple[FusedKernels, ...],
+    by_step: bool,
+) -> tuple[int | None, str]:
+    """Bytes that fusions keep on the chip, less those that splits, copies and memsets add."""
+    if base.no_gpu or other.no_gpu:
+        return None, "what the GPU did was not recorded in both"
+    total = 0
+    for sign, one in [*((1, one) for one in fused), *((-1, one) for one in split)]:
+        sizes = [tensor.saved_bytes for tensor in one.intermediates]
+        if not sizes or None in sizes:
+            steps = (base if sign > 0 else other).facts.steps
+            return None, "shapes were not recorded" if steps else "without steps it is not known"
+        total += sign * sum(size for size in sizes if size is not None)
+    before, after = (moved_bytes(transfer_uses(one, by_step)) for one in (base, other))
+    if before is None or after is None:
+        return None, "the sizes of copies were not recorded"
+    return total - (after - before), ""
