@@ -49,9 +49,9 @@ class Claim:
 
 def _missing(scene: Scene) -> str | None:
     if scene.eager is None:
-        return "needs the eager run to compare with: --against ITS_TRACE"
+        return "the eager run is needed to compare with; --against names its trace"
     if scene.compiled is None:
-        return "needs the compiled run to compare with: --against ITS_TRACE"
+        return "the compiled run is needed to compare with; --against names its trace"
     return None
 
 

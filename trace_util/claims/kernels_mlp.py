@@ -13,7 +13,7 @@ from trace_util.ranges import Range, distinction, range_of
 from trace_util.reading import Reading
 from trace_util.runs import COMPILED_ROWS, run_differences
 
-BESIDE = "needs the {} run of 03_simple_mlp to compare with: --against ITS_TRACE"
+BESIDE = "the {} run of 03_simple_mlp is needed to compare with; --against names its trace"
 IN_THE_GEMM = "this kernel puts the activation into the GEMM of gate and up: 2 kernels are left"
 # Relative rounding of one result (half the distance to the next number), IEEE 754 and bfloat16.
 ROUNDING = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp32": 2.0**-24}

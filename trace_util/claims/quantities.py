@@ -1,7 +1,8 @@
 """The facts of a trace by name: those that a guess can name and an expectation can compare.
 
-Names and units are those of ``trace-util summary --json``, its inner fields joined by a dot; the
-``…_per_step`` facts have a value for each step.
+Names and units are those of ``trace-util summary --json``: inner fields are joined by a dot, and
+what is a list there (steps, kernels, synchronisations) is their number here. The ``…_per_step``
+facts have a value for each step.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _guesses(check: Check, style: Style) -> Iterator[str]:
     if not check.guesses:
         return
     right = sum(guess.holds for guess in check.guesses)
-    yield style.bold(f"  {right} of {counted(len(check.guesses), 'guess', 'guesses')} right")
+    yield style.bold(f"  guesses right: {right} of {len(check.guesses)}")
     for guess in check.guesses:
         yield _guess(guess, style)
 
@@ -119,7 +119,7 @@ def _expectations(check: Check, style: Style) -> Iterator[str]:
     if not check.expectations:
         return
     met = sum(one.holds for one in check.expectations)
-    yield style.bold(f"  {met} of {counted(len(check.expectations), 'expectation')} met")
+    yield style.bold(f"  expectations met: {met} of {len(check.expectations)}")
     for one in check.expectations:
         yield from _expectation(one, style)
 
