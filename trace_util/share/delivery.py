@@ -14,6 +14,7 @@ from trace_util.share import answer, consent, sending
 from trace_util.share.address import FileAddress, file_url
 from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Ask, Say
+from trace_util.share.glimpse import Glimpse, glimpse
 from trace_util.share.index_page import write_index
 from trace_util.share.outcome import Item, Upload
 from trace_util.share.packing import Packed
@@ -58,11 +59,12 @@ class Delivery:
         target = _made(self.hub, self.target, self.say)
         failed = self._send(new, hashes)
         sent = [one for one in new if one.remote not in failed]
-        links = self._tried([*same, *sent], target)
+        traces = [one for one in (*same, *sent) if not one.candidate.is_table]
+        seen = {one.remote: glimpse(one.copy) for one in traces}
+        links = self._tried([*same, *sent], seen, target)
         index_url = None
         if sent:
-            traces = [one for one in (*same, *sent) if not one.candidate.is_table]
-            rows = [(one.copy, one.remote, links[one.remote].link) for one in traces]
+            rows = [(path, about, links[path].link) for path, about in seen.items()]
             index_url = write_index(self.hub, target.bucket, rows, self.say)
         return replace(
             self.outcome(index_url=index_url),
@@ -109,24 +111,25 @@ class Delivery:
         lost = "was sent, but the bucket does not have it; run it again"
         return {path: failed.get(path, lost) for path in wanted if path not in there}
 
-    def _tried(self, files: Sequence[Packed], target: Target) -> dict[str, Item]:
+    def _tried(
+        self, files: Sequence[Packed], seen: dict[str, Glimpse], target: Target
+    ) -> dict[str, Item]:
         """The files with their links, each tried as a stranger; by remote path."""
         with ThreadPoolExecutor(_LINKS_AT_ONCE) as pool:
-            items = pool.map(lambda one: self._try_link(one, target), files)
+            items = pool.map(lambda one: self._try_link(one, seen.get(one.remote), target), files)
             return {one.remote: item for one, item in zip(files, items, strict=True)}
 
-    def _try_link(self, one: Packed, target: Target) -> Item:
+    def _try_link(self, one: Packed, about: Glimpse | None, target: Target) -> Item:
         if target.private:
             command = shlex.quote(str(FileAddress(target.bucket, one.remote)))
-            how = None if one.candidate.is_table else f"private; trace-util open {command}"
+            how = f"private; trace-util open {command}" if about else None
             return self.item(one, how)
         item = self.item(one, None)
         assert item.url is not None
         wrong = answer.objection(item.url, one.copy)
         if wrong is not None:
             return replace(item, reason=f"its link does not open: {wrong}")
-        link = None if one.candidate.is_table else public_link(item.url)
-        return replace(item, link=link)
+        return replace(item, link=public_link(item.url, about.focus) if about else None)
 
 
 def _made(hub: Hub, target: Target, say: Say) -> Target:

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from trace_util.events import Trace, TraceError
+from trace_util.events import TraceError
 from trace_util.share.address import file_url
 from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Say
+from trace_util.share.glimpse import Glimpse
 
 PAGE = "README.md"
 _BEGIN = "<!-- trace-util: this table is rewritten by each upload, the text around it is kept -->"
 _END = "<!-- trace-util: end -->"
 _TOP = "# Traces\n\nRecorded with torch.profiler. A link opens the trace in the Perfetto UI.\n"
 _HEAD = "| trace | lesson | GPU | versions | verdict | Perfetto |\n|---|---|---|---|---|---|\n"
-_VERSIONS = ("torch", "triton", "cuda", "driver", "cuda_runtime", "hip_runtime")
 _ROW_PATH = re.compile(r"^\| \[.*?\]\([^)\s]*?/resolve/([^)\s]+)\)")
 
-Row = tuple[Path, str, str | None]  # the copy, its path in the bucket, its link
+Row = tuple[str, Glimpse, str | None]  # a trace's path in the bucket, what it is, its link
 
 
 def write_index(hub: Hub, bucket: str, rows: Sequence[Row], say: Say) -> str | None:
@@ -30,7 +30,7 @@ def write_index(hub: Hub, bucket: str, rows: Sequence[Row], say: Say) -> str | N
     The page is a courtesy: its failure is said and is no failure of the upload.
     """
     try:
-        lines = {remote: _line(hub, bucket, row) for row in rows for remote in [row[1]]}
+        lines = {row[0]: _line(hub, bucket, row) for row in rows}
         with tempfile.TemporaryDirectory(prefix="trace-util-") as folder:
             page = Path(folder) / PAGE
             there = set(hub.listing(bucket))
@@ -60,39 +60,11 @@ def _page(old: str | None, lines: dict[str, str], there: set[str]) -> str:
 
 
 def _line(hub: Hub, bucket: str, row: Row) -> str:
-    from trace_util.reader import read_trace
-
-    copy, remote, link = row
+    remote, about, link = row
     name = f"[{_plain(remote)}]({file_url(hub.endpoint, bucket, remote)})"
+    texts = (about.lesson, about.gpu, about.versions, about.verdict)
     opens = f"[open]({link})" if link else "–"
-    try:
-        about = _about(read_trace(copy))
-    except TraceError:
-        about = ["–"] * 4  # Perfetto may still open what the reader refuses
-    return f"| {' | '.join([name, *map(_plain, about), opens])} |"
-
-
-def _about(trace: Trace) -> list[str]:
-    """Lesson, GPU, versions and verdict, a dash where the trace does not say."""
-    from trace_util.report.versions import versions
-
-    run = trace.header.run
-    lesson = " ".join(str(run[key]) for key in ("lesson", "variant", "tag") if run.get(key))
-    devices = dict.fromkeys(str(d.get("name") or "") for d in trace.header.device_properties)
-    gpu = str(run.get("gpu") or "") or ", ".join(name for name in devices if name)
-    known = versions(trace)
-    shown = ", ".join(f"{what} {known[what]}" for what in _VERSIONS if what in known)
-    return [text or "–" for text in (lesson, gpu, shown, _verdict(trace))]
-
-
-def _verdict(trace: Trace) -> str:
-    """What bounds the run, with the numbers that say so."""
-    from trace_util.explain import explanation
-    from trace_util.report.values import filled
-
-    found = explanation(trace).regime
-    reason = filled(found.reason, found.values)
-    return f"{found.name}: {reason}" if found.name else reason
+    return f"| {' | '.join([name, *(_plain(text) or '–' for text in texts), opens])} |"
 
 
 def _plain(text: str) -> str:
