@@ -7,7 +7,7 @@ expectations such as ``kernels_per_step <= 5``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trace_util.claims import kernels_mlp, linear, matmul, mlp
 from trace_util.claims.claim import Claim
@@ -65,6 +65,19 @@ class Check:
         marks = [guess.holds for guess in self.guesses]
         marks += [one.holds for one in self.expectations]
         return not self.contradicted and all(marks)
+
+    def only(self, ids: Sequence[str]) -> Check:
+        """The same with some of the claims alone.
+
+        Raises:
+            TraceError: the lesson has no such claim.
+        """
+        known = {claim.id: claim for claim in self.claims}
+        for one in ids:
+            if one not in known:
+                claims = f"{self.lesson} has {', '.join(known)}" if known else "there are none"
+                raise TraceError(f"{self.path}: no claim {one}; {claims}")
+        return replace(self, claims=tuple(known[one] for one in ids))
 
 
 def check(

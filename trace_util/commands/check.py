@@ -44,6 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a comparison that must hold; facts of a step in every step",
     )
+    add(
+        "--claim",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="judge this claim alone, such as 2.1; may be repeated",
+    )
     add("--json", action="store_true", help="print the same as JSON")
 
 
@@ -54,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.claims import check
     from trace_util.events import TraceError
     from trace_util.reader import read_trace
-    from trace_util.report.check import check_json, check_text, failing_lines
+    from trace_util.report.check import check_json, check_text, claims_text, failing_lines
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
@@ -70,10 +77,13 @@ def run(args: argparse.Namespace) -> int:
     if not (found.claims or found.guesses or found.expectations):
         told = f"{found.lesson} has no claims" if found.lesson else "it does not say its lesson"
         raise TraceError(f"{args.trace}: {told}; give --lesson, --guess or --expect")
+    if args.claim:
+        found = found.only(args.claim)
     if args.json:
         print(encoded(check_json(found)), end="")
     else:
-        print(check_text(found, style_of(sys.stdout)), end="")
+        text = claims_text if args.claim and not (args.guess or args.expect) else check_text
+        print(text(found, style_of(sys.stdout)), end="")
     for line in failing_lines(found):
         print(f"failed: {line}", file=sys.stderr)
     return 0 if found.passed else 1

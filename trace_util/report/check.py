@@ -26,6 +26,11 @@ def check_text(check: Check, style: Style = PLAIN) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def claims_text(check: Check, style: Style = PLAIN) -> str:
+    """The claims with their evidence, without a word on the trace."""
+    return "\n".join(line for claim in check.claims for line in _claim(claim, style)) + "\n"
+
+
 def lesson_lines(check: Check, style: Style = PLAIN) -> list[str]:
     """What a lesson prints of its own check: a line a claim, and one a reason for the unseen."""
     lines = []
@@ -72,12 +77,16 @@ def _claims(check: Check, style: Style) -> Iterator[str]:
     )
     yield style.bold(f"  {counted(len(verdicts), 'claim')}: {counts}")
     for claim in check.claims:
-        yield _line(claim, claim.text, style, 2)
-        margin = 2 + _VERDICT + _ID
-        if claim.reason:
-            yield wrapped(f"{_because(claim)} {claim.reason}", style, margin)
-        for text in evidence_texts(claim.evidence):
-            yield "\n".join(map(style.dim, wrapped(text, style, margin + 2).split("\n")))
+        yield from _claim(claim, style)
+
+
+def _claim(claim: ClaimCheck, style: Style) -> Iterator[str]:
+    yield _line(claim, claim.text, style, 2)
+    margin = 2 + _VERDICT + _ID
+    if claim.reason:
+        yield wrapped(f"{_because(claim)} {claim.reason}", style, margin)
+    for text in evidence_texts(claim.evidence):
+        yield "\n".join(map(style.dim, wrapped(text, style, margin + 2).split("\n")))
 
 
 def _because(claim: ClaimCheck) -> str:
