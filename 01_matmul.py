@@ -117,7 +117,7 @@ def recording(step):
 if args.sweep:
     sizes = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
     steps = ((n, 2 * n**3 + n**2, partial(forward, *operands(n))) for n in sizes)
-    record.sweep(run, "size", steps, recording)
+    record.sweep(run, "size", f"size_{args.dtype}_{variant}", steps, recording)
     sys.exit()
 
 unprofiled = None

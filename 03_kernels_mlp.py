@@ -175,7 +175,9 @@ if args.sweep:
     batches = (1, 2, 4, 8, 16, 32, 64, 128)
     inputs = (torch.randn(n, args.seq, args.dim, device=x.device, dtype=x.dtype) for n in batches)
     steps = ((len(x), 3 * gemm // args.batch * len(x), partial(forward, x)) for x in inputs)
-    record.sweep(run, "batch", steps, recording)
+    record.sweep(
+        run, "batch", f"batch_{args.seq}_{args.dim}_{args.hidden}_{args.kernel}", steps, recording
+    )
     sys.exit()
 
 unprofiled = record.step_time(step, run.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -179,3 +180,23 @@ def test_parallel_lesson_without_torchrun_is_one_line():
     assert process.returncode == 2
     assert process.stderr.startswith("error: start it with torchrun --nproc_per_node 2")
     assert process.stderr.count("\n") == 1
+
+
+def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):
+    process = run_lesson("01_matmul.py", "--sweep", "--dtype", "fp32", "--trace_dir", str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    result = json.loads((tmp_path / "sweep_cpu_size_fp32_eager.json").read_text())
+    values = [point["value"] for point in result["points"]]
+    assert values == [64, 128, 256, 512, 1024, 2048, 4096, 8192][: len(values)]
+    for point in result["points"]:
+        facts, events = events_of(tmp_path / point["trace"])
+        assert facts["flags"]["size"] == point["value"]
+        assert [e["args"]["Input Dims"][0] for e in events if e["name"] == "aten::mm"] == [
+            [point["value"]] * 2
+        ] * 3
+        assert point["flops"] == 2 * point["value"] ** 3 + point["value"] ** 2
+    if len(values) < 8:
+        assert f"stopped at --size {values[-1]}" in process.stderr
+        assert result["points"][-1]["unprofiled_step_us"]["median"] > 1e5
+    assert (tmp_path / "sweep_cpu_size_fp32_eager.svg").read_text().startswith("<?xml")
+    assert "where the GPU would take over cannot be seen" in process.stdout

@@ -52,9 +52,9 @@ def _draw_times(axes: Any, result: dict[str, Any]) -> None:
     crossing = _crossing(points)
     if crossing is not None:
         axes.axvline(crossing, color=PEAK, lw=1, ls=":")
-        label = " the GPU takes over"
-        axes.annotate(label, (crossing, axes.get_ylim()[0]), color=PEAK, va="bottom", fontsize=9)
-    axes.set(xscale="log", yscale="log", ylabel="µs a step")
+        where = axes.get_xaxis_transform()  # x in sizes, y as a part of the height
+        axes.text(crossing, 0.02, " the GPU takes over", color=PEAK, fontsize=9, transform=where)
+    axes.set(yscale="log", ylabel="µs a step")
     axes.set_xscale("log", base=2)
     axes.legend(frameon=False, loc="upper left")
     _plain(axes)

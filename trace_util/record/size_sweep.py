@@ -26,7 +26,7 @@ from .save import save, whole_file
 from .timing import step_time
 
 # A CPU takes minutes for what a GPU does in a millisecond; the curve is clear long before.
-SLOWEST_STEP_US = 1e6
+SLOWEST_STEP_US = 1e5
 
 
 class Point(NamedTuple):
@@ -45,33 +45,37 @@ Recording = Callable[[Callable[[], Any]], profile]
 def sweep(
     run: Run,
     flag: str,
+    name: str,
     points: Points,
     recording: Recording,
 ) -> None:
     """Record every point as a run of its own, then print the table and write JSON and figure.
 
-    ``flag`` is the flag that ``value`` stands for. The traces go to ``<trace_dir>/sweep_<tag>/``,
-    table and figure beside that folder. Points after a step of more than a second are left out.
+    ``flag`` is the flag that ``value`` stands for. The traces go to ``<trace_dir>/sweep_<name>/``,
+    table and figure beside that folder. Points after a step of more than 0.1 s are left out.
     """
-    measured = []
+    on_cpu = run.device.type == "cpu"
+    folder = Path(run.flags.trace_dir) / f"sweep_{'cpu_' if on_cpu else ''}{name}"
+    folder.mkdir(exist_ok=True)
+    measured: list[dict[str, Any]] = []
     planned = [Point(*point) for point in points]
     for point in tqdm(planned, desc=f"--{flag}", unit="run", disable=None):
-        measured.append(_measure(run, flag, point, recording))
+        measured.append(_measure(run, folder, flag, point, recording))
         if measured[-1]["unprofiled_step_us"]["median"] > SLOWEST_STEP_US:
             left = len(planned) - len(measured)
             if left:
-                say(f"note: stopped at --{flag} {point.value}: a step takes over a second")
+                say(f"note: stopped at --{flag} {point.value}: a step takes over 0.1 s")
             break
     result = {"run_facts": run_facts(run), "flag": flag, "points": measured}
     section("Sweep")
     print(report.table(result))
     print(report.crossover(result))
-    _write(run, result)
+    _write(folder, result)
 
 
-def _measure(run: Run, flag: str, point: Point, recording: Recording) -> dict[str, Any]:
-    folder = Path(run.flags.trace_dir) / f"sweep_{run.tag}"
-    folder.mkdir(exist_ok=True)
+def _measure(
+    run: Run, folder: Path, flag: str, point: Point, recording: Recording
+) -> dict[str, Any]:
     flags = argparse.Namespace(**{**vars(run.flags), flag: point.value, "trace_dir": folder})
     one = dataclasses.replace(run, flags=flags, tag=f"{flag}_{point.value}")
     for _ in range(3):
@@ -101,15 +105,15 @@ def measured_facts(path: Path) -> dict[str, Any]:
         "gpu_busy_share": facts.busy_share,
         "kernels": sorted(s.kernels for s in steps)[len(steps) // 2] if recorded else None,
         "peak_flops_per_s": gpu.peak_flops_per_s(dtype) if gpu else None,
-        "regime": explanation(trace).regime,
+        "regime": explanation(trace, links, facts).regime.name or "not recorded",
     }
 
 
-def _write(run: Run, result: dict[str, Any]) -> None:
-    path = Path(run.flags.trace_dir) / f"sweep_{run.tag}.json"
+def _write(folder: Path, result: dict[str, Any]) -> None:
+    path = folder.with_suffix(".json")
     with whole_file(path) as part:
         part.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"\ntable   {path}\ntraces  {path.with_suffix('')}/")
+    print(f"\ntable   {path}\ntraces  {folder}/")
     figure = path.with_suffix(".svg")
     try:
         draw_sweep(result, figure)

@@ -48,6 +48,8 @@ def flops_per_s(point: dict[str, Any]) -> float:
 def crossover(result: dict[str, Any]) -> str:
     """The sizes of each regime, in order, as one sentence."""
     points, flag = result["points"], result["flag"]
+    if not any(point["kernels"] for point in points):
+        return "no GPU activity: where the GPU would take over cannot be seen"
     runs: list[tuple[str, int, int]] = []
     for point in points:
         if runs and runs[-1][0] == point["regime"]:

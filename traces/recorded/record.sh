@@ -19,10 +19,12 @@ lesson 01_matmul --size 64 --warmup
 lesson 01_matmul --size 64 --warmup --compile
 lesson 01_matmul --size 4096 --warmup
 lesson 01_matmul --size 4096 --warmup --compile
+lesson 01_matmul --sweep
 lesson 02_linear
 lesson 02_linear --compile
 lesson 03_simple_mlp
 lesson 03_simple_mlp --compile
+lesson 03_simple_mlp --sweep batch
 lesson 03_simple_mlp --batch 1 --seq 1
 lesson 03_simple_mlp --batch 1 --seq 1 --cuda_graph
 lesson 03_kernels_mlp
@@ -30,4 +32,4 @@ lesson 03_kernels_mlp --kernel liger
 lesson 03_kernels_mlp --kernel fused
 
 # -n leaves the time and the name out, so that the same trace gives the same bytes.
-find "$target" -name '*.json' -exec gzip -9nf {} +
+find "$target" -name '*.json' ! -name 'sweep_*' -exec gzip -9nf {} +

@@ -1,0 +1,68 @@
+"""The sweep's table, its crossover and its figure, from a result that was made by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from trace_util.plot.sweep import draw_sweep
+from trace_util.report.sweep import crossover, flops_per_s, table
+
+
+def point(value: int, step_us: float, busy_us: float | None, regime: str) -> dict:
+    return {
+        "value": value,
+        "flops": 2 * value**3,
+        "unprofiled_step_us": {"median": step_us, "min": step_us - 1, "max": step_us + 1, "n": 9},
+        "profiled_step_us": 2 * step_us,
+        "gpu_busy_us": busy_us,
+        "gpu_busy_share": None,
+        "kernels": None if busy_us is None else 2,
+        "peak_flops_per_s": 1e15,
+        "regime": regime,
+    }
+
+
+RESULT = {
+    "flag": "size",
+    "run_facts": {"command": "python x.py", "gpu": "a GPU", "versions": {"torch": "9"}},
+    "points": [
+        point(1000, 20.0, 2.0, "overhead-bound"),
+        point(2000, 40.0, 16.0, "overhead-bound"),
+        point(4000, 256.0, 250.0, "compute-bound"),
+    ],
+}
+
+
+def test_rate_is_work_by_time_without_the_profiler():
+    assert flops_per_s(RESULT["points"][2]) == pytest.approx(128e9 / 256e-6)
+
+
+def test_table_has_a_line_for_each_size():
+    lines = table(RESULT).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["1,000", "2,000", "4,000"]
+    assert lines[3].split() == [
+        "4,000", "256.0", "255.0", "257.0", "512.0", "250.0", "2", "500", "50.0", "%",
+        "compute-bound",
+    ]  # fmt: skip
+
+
+def test_crossover_names_the_sizes_of_each_regime():
+    said = "overhead-bound at --size 1000 to 2000, then compute-bound at --size 4000"
+    assert crossover(RESULT) == said
+
+
+def test_without_a_gpu_there_is_no_crossover():
+    cpu = {**RESULT, "points": [point(8, 1.5, None, "not recorded")]}
+    assert "cannot be seen" in crossover(cpu)
+
+
+def test_figure_is_the_same_every_time_and_names_where_it_is_from(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        draw_sweep(RESULT, tmp_path / name)
+    first = (tmp_path / "a.svg").read_bytes()
+    assert first == (tmp_path / "b.svg").read_bytes()
+    comments = "".join(re.findall(r"<!-- (.*?) -->", first.decode()))
+    for said in ("step, not profiled", "GPU busy", "the GPU takes over", "a GPU, torch 9"):
+        assert said in comments, said
