@@ -175,6 +175,45 @@ class Slow:
             "busy": length_of_union([(e["ts"], end(e)) for e in mine]),
         }
 
+    def ops(self) -> dict[str, tuple[int, Decimal, Decimal, int, Decimal]]:
+        """Name -> count, total, time without what is directly inside, launches, their GPU time."""
+        found: dict[str, list[Any]] = {}
+        for i, one in enumerate(self.events):
+            if one["cat"] not in OPS or i in self.marks:
+                continue
+            inside = [
+                c
+                for c in self.calls
+                if where(self.events[c]) == where(one)
+                and one["ts"] <= self.events[c]["ts"] < end(one)
+                and self._is_launch(c)
+            ]
+            figures = found.setdefault(one["name"], [0, Decimal(0), Decimal(0), 0, Decimal(0)])
+            figures[0] += 1
+            figures[1] += one["dur"]
+            figures[2] += one["dur"] - sum(
+                (e["dur"] for k, e in enumerate(self.events) if self._directly_in(k) == i),
+                Decimal(0),
+            )
+            figures[3] += len(inside)
+            figures[4] += sum(
+                (self.events[g]["dur"] for g in self.gpu if self.launch[g] in inside), Decimal(0)
+            )
+        return {name: tuple(figures) for name, figures in found.items()}  # type: ignore[misc]
+
+    def _is_launch(self, call: int) -> bool:
+        named = re.search("Launch|Memcpy|Memset", self.events[call]["name"])
+        return bool(named) or call in self.launch.values()
+
+    def _directly_in(self, inner: int) -> int | None:
+        """The op, annotation or call next around one, past Python frames."""
+        if self.events[inner]["cat"] not in HOST - {"python_function"}:
+            return None
+        around = self.parent[inner]
+        while around is not None and self.events[around]["cat"] == "python_function":
+            around = self.parent[around]
+        return around
+
     def delays(self) -> list[Decimal]:
         """Start of each launch to the start of its first GPU event."""
         first: dict[int, Decimal] = {}

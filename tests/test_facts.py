@@ -506,6 +506,9 @@ def test_any_trace_agrees_with_the_slow_reference(
     assert {
         k.name: (k.count, k.total_ns, k.min_ns, k.median_ns, k.max_ns) for k in facts.kernels
     } == {name: (k[0], *map(ns, k[1:])) for name, k in slow.kernels.items()}
+    assert {o.name: (o.count, o.total_ns, o.self_ns, o.launches, o.gpu_ns) for o in facts.ops} == {
+        name: (o[0], ns(o[1]), max(ns(o[2]), 0), o[3], ns(o[4])) for name, o in slow.ops().items()
+    }
     low, high = slow.window
     assert (facts.window_start_ns, facts.window_end_ns) == (ns(low), ns(high))
     assert {d.device: (d.busy_ns, d.window_busy_ns) for d in facts.devices} == {

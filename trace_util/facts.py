@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from trace_util.beneath import Launched
 from trace_util.events import GPU_KINDS, Kind, Trace
 from trace_util.gaps import Gaps, closing_flush, device_gaps
 from trace_util.inventory import (
@@ -131,6 +132,7 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
     starts, ends = events.start_ns[gpu], events.ends(gpu)
     graph = np.flatnonzero(links.launches_kernels)
     launches = launch_facts(trace, links, lost)
+    launched = Launched(trace, links)
     delay_rows = first_of_each_launch(trace, links, gpu)
     return Facts(
         gpu=_gpu_name(trace, gpu),
@@ -152,8 +154,8 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
         steps=step_facts(trace, links, lost),
         crossing_rows=tuple(crossing(trace, links).tolist()),
         kernels=kernels,
-        ops=op_facts(trace, links),
-        annotations=annotation_facts(trace, links),
+        ops=op_facts(trace, links, launched),
+        annotations=annotation_facts(trace, links, launched),
         launches=launches,
         copies=copy_facts(trace, Kind.MEMCPY),
         memsets=copy_facts(trace, Kind.MEMSET),

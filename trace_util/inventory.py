@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.beneath import beneath, self_ns
+from trace_util.beneath import Launched, in_blocks, inner_ns
 from trace_util.calls import Call, waits
 from trace_util.correlation import device_key
 from trace_util.events import CALL_KINDS, GPU_KINDS, Ints, Kind, Trace
@@ -160,30 +160,31 @@ def _commonest_op(trace: Trace, rows: Indexes, ops: Indexes) -> dict[int, str]:
     return {int(pairs[i]) // names: trace.names[int(pairs[i]) % names] for i in order}
 
 
-def op_facts(trace: Trace, links: Links) -> tuple[OpFacts, ...]:
+def op_facts(trace: Trace, links: Links, launched: Launched) -> tuple[OpFacts, ...]:
     """Ops by name; step marks, which were ops in 2021, left out."""
-    rows = _without_marks(trace, links, Kind.CPU_OP)
-    inside = beneath(trace, links, rows)
-    found = _by_name(trace, rows)
-    columns = [
-        _sum_by_name(trace, rows, amount)
-        for amount in (self_ns(trace, links)[rows], inside.launches, inside.gpu_ns)
-    ]
+    events = trace.events
+    count, total, launches, gpu_ns = np.zeros((4, len(trace.names)), dtype=np.int64)
+    is_op = _without_marks(trace, links, Kind.CPU_OP)
+    for rows in in_blocks(is_op):
+        name = events.name[rows]
+        inside = launched.inside(rows)
+        count += np.bincount(name, minlength=len(count))
+        np.add.at(total, name, events.duration_ns[rows])
+        np.add.at(launches, name, inside.launches)
+        np.add.at(gpu_ns, name, inside.gpu_ns)
+    own = np.maximum(total - inner_ns(trace, links, is_op), 0)
+    columns = np.stack((count, total, own, launches, gpu_ns))
+    found = np.flatnonzero(count)
     return tuple(
-        OpFacts(
-            trace.names[int(found.key[i])],
-            int(found.count[i]),
-            int(found.total_ns[i]),
-            *(int(column[found.key[i]]) for column in columns),
-        )
-        for i in found.largest_first()
+        OpFacts(trace.names[key], *columns[:, key].tolist())
+        for key in found[np.lexsort((found, -total[found]))].tolist()
     )
 
 
-def annotation_facts(trace: Trace, links: Links) -> tuple[AnnotationFacts, ...]:
+def annotation_facts(trace: Trace, links: Links, launched: Launched) -> tuple[AnnotationFacts, ...]:
     """Annotations of the CPU side by name, step marks left out."""
-    rows = _without_marks(trace, links, Kind.USER_ANNOTATION)
-    inside = beneath(trace, links, rows)
+    rows = np.flatnonzero(_without_marks(trace, links, Kind.USER_ANNOTATION))
+    inside = launched.inside(rows)
     found = _by_name(trace, rows)
     columns = [
         _sum_by_name(trace, rows, amount)
@@ -199,10 +200,10 @@ def annotation_facts(trace: Trace, links: Links) -> tuple[AnnotationFacts, ...]:
     )
 
 
-def _without_marks(trace: Trace, links: Links, kind: Kind) -> Indexes:
+def _without_marks(trace: Trace, links: Links, kind: Kind) -> NDArray[np.bool_]:
     wanted = trace.events.is_kind(kind)
     wanted[[step.index for step in links.steps]] = False
-    return np.flatnonzero(wanted)
+    return wanted
 
 
 def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[LaunchFacts, ...]:
@@ -212,8 +213,7 @@ def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[L
     work = []
     for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET):
         gpu = np.flatnonzero(events.is_kind(kind) & (links.launch >= 0))
-        made = np.bincount(links.launch[gpu], minlength=len(events))
-        work.append(_sum_by_name(trace, rows, made[rows]))
+        work.append(np.bincount(events.name[links.launch[gpu]], minlength=len(trace.names)))
     lost_sum = _sum_by_name(trace, rows, lost[rows].astype(np.int64))
     graphs = set(events.name[rows[links.call[rows] == Call.GRAPH]].tolist())
     found = _by_name(trace, rows)

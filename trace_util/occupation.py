@@ -49,11 +49,18 @@ def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
     events = trace.events
     kind, stream = events.kind[rows], events.stream[rows]
     starts, ends = events.start_ns[rows], events.ends(rows)
-    inside = clip(starts, ends, *window)
-    copy, kernel = kind == Kind.MEMCPY, kind == Kind.KERNEL
     streams = distinct(stream)
     unions = [union(starts[stream == one], ends[stream == one]) for one in streams.tolist()]
-    summed = int((ends - starts).sum())
+    overlaps, hidden = overlaps_and_hidden(events.thread[rows], starts, ends)
+    busy = union_ns(starts, ends)
+    overcount = int((ends - starts).sum()) - sum(one.length_ns for one in unions)
+    overlap = at_least(
+        np.concatenate([one.start_ns for one in unions]),
+        np.concatenate([one.end_ns for one in unions]),
+        2,
+    )
+    starts, ends = clip(starts, ends, *window)
+    copy, kernel = kind == Kind.MEMCPY, kind == Kind.KERNEL
     return DeviceFacts(
         device=int(events.device[rows[0]]),
         process=trace.processes[int(events.process[rows[0]])],
@@ -61,60 +68,42 @@ def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
         kernels=int(kernel.sum()),
         copies=int(copy.sum()),
         memsets=int((kind == Kind.MEMSET).sum()),
-        busy_ns=union_ns(starts, ends),
-        window_busy_ns=union_ns(*inside),
-        window_copy_ns=union_ns(inside[0][copy], inside[1][copy]),
-        window_kernel_ns=union_ns(inside[0][kernel], inside[1][kernel]),
-        overlap_ns=at_least(
-            np.concatenate([one.start_ns for one in unions]),
-            np.concatenate([one.end_ns for one in unions]),
-            2,
-        ),
-        same_stream_overlaps=_overlaps(stream, starts, ends),
-        overcount_ns=summed - sum(one.length_ns for one in unions),
-        hidden_in_perfetto=len(hidden_in_perfetto(events.thread[rows], starts, ends)),
+        busy_ns=busy,
+        window_busy_ns=union_ns(starts, ends),
+        window_copy_ns=union_ns(starts[copy], ends[copy]),
+        window_kernel_ns=union_ns(starts[kernel], ends[kernel]),
+        overlap_ns=overlap,
+        same_stream_overlaps=overlaps,
+        overcount_ns=overcount,
+        hidden_in_perfetto=hidden,
     )
 
 
-def _overlaps(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> int:
-    """Events that begin before an earlier one of their row has ended."""
-    order, reach = _in_order(row, starts, ends)
-    same = row[order][1:] == row[order][:-1]
-    return int((same & (starts[order][1:] < reach[:-1])).sum())
-
-
-def _in_order(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> tuple[Indexes, Nanoseconds]:
-    """Events by row and start, longest first, and the latest end so far in their row."""
-    order: Indexes = np.lexsort((-ends, starts, row))
-    reach = ends[order].copy()
-    bounds = np.flatnonzero(np.diff(row[order])) + 1
-    for part in np.split(reach, bounds):
-        np.maximum.accumulate(part, out=part)
-    return order, reach
-
-
-def hidden_in_perfetto(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> list[int]:
-    """The events that Perfetto does not draw in their place, as positions.
+def overlaps_and_hidden(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> tuple[int, int]:
+    """Events that begin before an earlier one of their row ends, and those Perfetto misplaces.
 
     Its importer nests the slices of a track; one that begins inside an open slice and ends after it
     is dropped (v52: statistic `slice_drop_overlapping_complete_event`) or moved to a track of its
     own (v57).
     """
-    order, reach = _in_order(row, starts, ends)
+    order = np.lexsort((-ends, starts, row))
+    row, starts, ends = row[order], starts[order], ends[order]
+    reach = ends.copy()
+    for part in np.split(reach, np.flatnonzero(np.diff(row)) + 1):
+        np.maximum.accumulate(part, out=part)
     inside = np.zeros(len(order), dtype=bool)
-    inside[1:] = (row[order][1:] == row[order][:-1]) & (starts[order][1:] < reach[:-1])
-    hidden = []
+    inside[1:] = (row[1:] == row[:-1]) & (starts[1:] < reach[:-1])
+    hidden = 0
     # Only runs of overlapping events need a stack; they are rare.
     for first in np.flatnonzero(inside & ~np.append(False, inside[:-1])).tolist():
-        stack = [int(ends[order[first - 1]])]
+        stack = [int(ends[first - 1])]
         at = first
         while at < len(order) and inside[at]:
-            event = int(order[at])
-            while stack and stack[-1] <= starts[event]:
+            while stack and stack[-1] <= starts[at]:
                 stack.pop()
-            if stack and ends[event] > stack[-1]:
-                hidden.append(event)
+            if stack and ends[at] > stack[-1]:
+                hidden += 1
             else:
-                stack.append(int(ends[event]))
+                stack.append(int(ends[at]))
             at += 1
-    return hidden
+    return int(inside.sum()), hidden

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.events import CALL_KINDS, Kind, Trace
+from trace_util.beneath import in_blocks
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
 from trace_util.gaps import WIDE
-from trace_util.links import Links, Step
+from trace_util.links import Links
 from trace_util.tally import distinct, middle
 from trace_util.timeline import Indexes, clip, union_ns
 
@@ -36,45 +37,70 @@ class StepFacts:
 
 def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[StepFacts, ...]:
     """The facts of every step, in order; ``lost`` masks the launches that lost their GPU work."""
-    order = np.argsort(links.step, kind="stable")
-    bounds = np.searchsorted(links.step[order], np.arange(len(links.steps) + 1))
-    median = middle([step.end_ns - step.start_ns for step in links.steps]) if links.steps else 0.0
-    return tuple(
-        _one(trace, links, lost, step, np.sort(order[bounds[i] : bounds[i + 1]]), median)
-        for i, step in enumerate(links.steps)
+    if not links.steps:
+        return ()
+    events, kind = trace.events, trace.events.kind
+    kernels, memsets, copies, launches, missing = (
+        _by_step(links, mask)
+        for mask in (
+            kind == Kind.KERNEL,
+            kind == Kind.MEMSET,
+            kind == Kind.MEMCPY,
+            links.launches_kernels,
+            lost,
+        )
     )
+    gpu = _rows_of_each(links, events.is_kind(*GPU_KINDS))
+    cpu = _rows_of_each(links, _outer_work(trace, links))
+    median = middle([step.end_ns - step.start_ns for step in links.steps])
+    facts = []
+    for i, step in enumerate(links.steps):
+        ends = events.ends(gpu[i])
+        inside = clip(events.start_ns[cpu[i]], events.ends(cpu[i]), step.start_ns, step.end_ns)
+        duration = step.end_ns - step.start_ns
+        facts.append(
+            StepFacts(
+                name=step.name,
+                number=step.number,
+                start_ns=step.start_ns,
+                duration_ns=duration,
+                kernels=kernels[i],
+                memsets=memsets[i],
+                copies=copies[i],
+                launches=launches[i],
+                gpu_busy_ns=union_ns(events.start_ns[gpu[i]], ends),
+                cpu_ns=union_ns(*inside),
+                lost_kernels=missing[i],
+                last_gpu_end_ns=int(ends.max()) if len(ends) else None,
+                wide=len(links.steps) >= 3 and duration > WIDE * median,
+                index=step.index,
+            )
+        )
+    return tuple(facts)
 
 
-def _one(
-    trace: Trace,
-    links: Links,
-    lost: NDArray[np.bool_],
-    step: Step,
-    rows: Indexes,
-    median_ns: float,
-) -> StepFacts:
-    events = trace.events
-    kind = events.kind[rows]
-    starts, ends = events.start_ns[rows], events.ends(rows)
-    gpu = (kind == Kind.KERNEL) | (kind == Kind.MEMCPY) | (kind == Kind.MEMSET)
-    host = np.isin(kind, (Kind.CPU_OP, *CALL_KINDS)) & (rows != step.index)
-    duration = step.end_ns - step.start_ns
-    return StepFacts(
-        name=step.name,
-        number=step.number,
-        start_ns=step.start_ns,
-        duration_ns=duration,
-        kernels=int((kind == Kind.KERNEL).sum()),
-        memsets=int((kind == Kind.MEMSET).sum()),
-        copies=int((kind == Kind.MEMCPY).sum()),
-        launches=int(links.launches_kernels[rows].sum()),
-        gpu_busy_ns=union_ns(starts[gpu], ends[gpu]),
-        cpu_ns=union_ns(*clip(starts[host], ends[host], step.start_ns, step.end_ns)),
-        lost_kernels=int(lost[rows].sum()),
-        last_gpu_end_ns=int(ends[gpu].max()) if gpu.any() else None,
-        wide=len(links.steps) >= 3 and duration > WIDE * median_ns,
-        index=step.index,
-    )
+def _by_step(links: Links, mask: NDArray[np.bool_]) -> list[int]:
+    """How many of the masked events each step has."""
+    step = links.step[mask]
+    counts: list[int] = np.bincount(step[step >= 0], minlength=len(links.steps)).tolist()
+    return counts
+
+
+def _rows_of_each(links: Links, mask: NDArray[np.bool_]) -> list[Indexes]:
+    """The rows of the masked events of each step."""
+    rows = np.flatnonzero(mask & (links.step >= 0))
+    rows = rows[np.argsort(links.step[rows], kind="stable")]
+    return np.split(rows, np.searchsorted(links.step[rows], np.arange(1, len(links.steps))))
+
+
+def _outer_work(trace: Trace, links: Links) -> NDArray[np.bool_]:
+    """Mask ``[n]`` of the ops and calls that no other op or call is directly around."""
+    work = trace.events.is_kind(Kind.CPU_OP, *CALL_KINDS)
+    work[[step.index for step in links.steps]] = False
+    outer: NDArray[np.bool_] = work.copy()
+    for rows in in_blocks(work):
+        outer[rows] = (links.parent[rows] < 0) | ~work[links.parent[rows]]
+    return outer
 
 
 def crossing(trace: Trace, links: Links) -> Indexes:
@@ -84,15 +110,16 @@ def crossing(trace: Trace, links: Links) -> Indexes:
     """
     events = trace.events
     marks = np.array([step.index for step in links.steps], dtype=np.int64)
-    rows = np.flatnonzero(events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION))
-    rows = rows[~np.isin(rows, marks)]
-    found = [rows[:0]]
+    ranges = events.is_kind(Kind.CPU_OP, Kind.USER_ANNOTATION)
+    ranges[marks] = False
+    found = [marks[:0]]
     for process in distinct(events.process[marks]).tolist():
-        mine = rows[events.process[rows] == process]
         steps = marks[events.process[marks] == process]
         starts, ends = events.start_ns[steps], events.ends(steps)
-        began = np.searchsorted(starts, events.start_ns[mine], side="right")
-        ended = np.searchsorted(starts, events.ends(mine), side="left")
-        crosses = (ended > began) & (events.ends(mine) < ends[np.maximum(ended, 1) - 1])
-        found.append(mine[crosses])
+        for rows in in_blocks(ranges & (events.process == process)):
+            range_ends = events.ends(rows)
+            began = np.searchsorted(starts, events.start_ns[rows], side="right")
+            ended = np.searchsorted(starts, range_ends, side="left")
+            crosses = (ended > began) & (range_ends < ends[np.maximum(ended, 1) - 1])
+            found.append(rows[crosses])
     return np.sort(np.concatenate(found))

@@ -34,12 +34,13 @@ class Union(NamedTuple):
 def union(start_ns: Nanoseconds, end_ns: Nanoseconds) -> Union:
     """The union of intervals; those that touch become one, those without length none."""
     order = np.argsort(start_ns, kind="stable")
-    order = order[end_ns[order] > start_ns[order]]
+    if not (end_ns > start_ns).all():
+        order = order[end_ns[order] > start_ns[order]]
     if not len(order):
         nothing = np.zeros(0, dtype=np.int64)
         return Union(nothing, nothing, nothing, nothing)
-    starts, ends = start_ns[order], end_ns[order]
-    reach = np.maximum.accumulate(ends)
+    starts, reach = start_ns[order], end_ns[order]
+    np.maximum.accumulate(reach, out=reach)
     opens = np.ones(len(order), dtype=bool)
     opens[1:] = starts[1:] > reach[:-1]
     at = np.flatnonzero(opens)
@@ -78,9 +79,10 @@ def covered_ns(busy: Union, low_ns: Nanoseconds, high_ns: Nanoseconds) -> Nanose
 
 def at_least(start_ns: Nanoseconds, end_ns: Nanoseconds, depth: int) -> int:
     """The time during which at least ``depth`` of the intervals are open at once."""
-    times = np.concatenate((start_ns, end_ns))
-    change = np.repeat((1, -1), len(start_ns))
-    order = np.argsort(times, kind="stable")
-    open_now = np.cumsum(change[order])[:-1]
-    spans = np.diff(times[order])
-    return int(spans[open_now >= depth].sum())
+    # With both sorted, the n-th time that so many are open begins no earlier than start n + depth
+    # - 1, lasts no longer than until end n, and ends before the next such time does.
+    count = max(len(start_ns) - depth + 1, 0)
+    ends = np.sort(end_ns)[:count]
+    starts = np.sort(start_ns)[depth - 1 :]
+    starts[1:] = np.maximum(starts[1:], ends[:-1])
+    return int(np.maximum(ends - starts, 0).sum())
