@@ -307,3 +307,29 @@ def test_foreign_traces_are_checked_without_a_traceback(shared_traces: Path) -> 
         for lesson in (None, *LESSON_CLAIMS):
             found = check(trace, lesson=lesson, expectations=["kernels_per_step >= 0"])
             assert len(found.claims) == len(LESSON_CLAIMS.get(lesson or "", ()))
+
+
+def test_run_beside_is_found_by_its_tag(tmp_path: Path) -> None:
+    assert [Path(path).name for path in checked(recorded(LINEAR)).beside] == [
+        "1024_32_64_compile.json.gz"
+    ]
+    found = checked(recorded(TRITON)).beside
+    assert [Path(path).parent.name for path in found] == ["03_simple_mlp", "03_simple_mlp"]
+    cold = checked(recorded("01_matmul/64_bf16_cold_eager")).beside
+    assert [Path(path).name for path in cold] == [
+        "64_bf16_cold_compile.json.gz",
+        "64_bf16_warm_eager.json.gz",
+    ]
+
+
+def test_run_beside_on_another_gpu_is_left_alone(tmp_path: Path) -> None:
+    compiled = broken_copy(recorded(COMPILED_LINEAR), tmp_path, set_run(gpu="NVIDIA L4"))
+    found = checked(compiled.with_name("1024_32_64_eager.json.gz"))
+    assert found.beside == ()
+    assert verdicts(found)["2.4"] == "unseen"
+
+
+def test_unreadable_file_beside_is_left_alone(tmp_path: Path) -> None:
+    compiled = broken_copy(recorded(COMPILED_LINEAR), tmp_path, set_run())
+    compiled.write_bytes(b"no trace")
+    assert checked(compiled.with_name("1024_32_64_eager.json.gz")).beside == ()

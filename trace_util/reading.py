@@ -69,7 +69,8 @@ class Reading:
 
     def proof(self, what: str, rows: Iterable[int], value: int | str | None = None) -> Evidence:
         """Events as evidence, the first few of them."""
-        return Evidence(what, value, "", tuple(self.event(row) for row in list(rows)[:SHOWN]))
+        events = tuple(self.event(row) for row in list(rows)[:SHOWN])
+        return Evidence(what, "none" if value is None and not events else value, "", events)
 
     def in_step(self, step: int, *kinds: Kind) -> list[int]:
         """The events of the given kinds that belong to a step, in order of start."""

@@ -44,8 +44,9 @@ def _events(one: Evidence) -> str:
 
 def event_text(event: EventRow) -> str:
     """``aten::t at 85.0 µs for 43.6 µs``: since the first event of the trace, as viewers count."""
-    name = shortened(decode(event.name).short, _NAME)
-    return f"{name} at {duration(event.since_first_ns)} for {duration(event.duration_ns)}"
+    name = decode(event.name)
+    shown = shortened(name.short if name.is_known else event.name, _NAME)
+    return f"{shown} at {duration(event.since_first_ns)} for {duration(event.duration_ns)}"
 
 
 def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
