@@ -225,9 +225,11 @@ def test_synchronises_and_the_closing_flush() -> None:
     assert facts.flush_row == 4
 
 
-def test_synchronise_inside_a_step_is_no_flush() -> None:
-    inside = call(40, 5, 9, name="cudaDeviceSynchronize")
-    assert facts_of(mark(2, 0, 50), call(5, 1), kernel(20, 12), inside).flush_row is None
+def test_synchronise_inside_a_step_or_an_op_is_no_flush() -> None:
+    work = [mark(2, 0, 50), call(5, 1), kernel(20, 12)]
+    for at, around in ((40, []), (60, [op(55, 20)])):
+        inside = call(at, 5, 9, name="cudaDeviceSynchronize")
+        assert facts_of(*work, *around, inside).flush_row is None
 
 
 # --- lost and unlinked work ---------------------------------------------------------------------
@@ -246,7 +248,7 @@ def test_launches_captured_into_a_graph_are_not_lost() -> None:
 
 
 def test_copies_of_no_bytes_are_not_lost() -> None:
-    assert facts_of(call(0, 1, 1, name="cudaMemsetAsync"), call(), kernel()).lost_launches == 0
+    assert facts_of(call(0, 1, 9, name="cudaMemsetAsync"), call(), kernel()).lost_launches == 0
 
 
 def test_work_queued_before_the_window_has_no_launch() -> None:
@@ -277,6 +279,16 @@ def test_step_figures_are_of_the_work_that_it_launched() -> None:
     assert (five.cpu_ns, five.last_gpu_end_ns) == (us(15), us(45))
     assert (six.kernels, six.copies, six.launches, six.gpu_busy_ns) == (1, 0, 1, us(5))
     assert facts.median_step_ns == us(20)
+
+
+def test_time_on_the_cpu_ends_with_the_step() -> None:
+    (step,) = facts_of(mark(5, 0, 20), op(15, 10), op(16, 2, "aten::t"), call(4, 3)).steps
+    assert step.cpu_ns == us(8)
+
+
+def test_launch_at_the_end_of_an_op_is_not_beneath_it() -> None:
+    facts = facts_of(op(0, 10), call(10, 1, 1), op(20, 10, tid=7), call(19, 5, 2))
+    assert [one.launches for one in facts.ops] == [0]
 
 
 def test_first_step_is_wide_when_it_is_over_twice_the_median() -> None:
@@ -314,6 +326,18 @@ def test_gap_before_work_that_was_launched_is_unknown() -> None:
     assert causes(mark(2, 0, 40), call(1, 2), call(5, 2, 2), kernel(3, 17), kernel(30, 10, 2)) == [
         (0, 3, Cause.OVERHEAD, -1),
         (20, 30, Cause.UNKNOWN, -1),
+    ]
+
+
+def test_gap_during_the_launch_of_the_next_work_is_overhead() -> None:
+    events = [mark(2, 0, 40), call(0, 2), kernel(2, 18), call(18, 4, 2), kernel(30, 10, 2)]
+    assert causes(*events)[1:] == [(20, 30, Cause.OVERHEAD, -1)]
+
+
+def test_gap_after_the_closing_flush_ran_the_device_dry_is_the_profilers() -> None:
+    flush = call(12, 20, 8, name="cudaDeviceSynchronize")
+    assert causes(op(0, 10), op(35, 5), call(1, 1), kernel(2, 18), flush)[1:] == [
+        (20, 40, Cause.PROFILER, 4)
     ]
 
 

@@ -194,6 +194,7 @@ def test_kernels_that_cross_on_one_stream_are_counted_and_named() -> None:
         ([kernel(0, 10), kernel(5, 10), kernel(8, 10)], 2),
         ([kernel(0, 10), kernel(5, 10), kernel(12, 10)], 1),  # the dropped one hides nothing
         ([kernel(0, 20), kernel(5, 10), kernel(12, 5), kernel(18, 5)], 2),
+        ([kernel(0, 20), kernel(5, 5), kernel(10, 5)], 0),  # side by side inside another
     ],
 )
 def test_what_perfetto_hides_follows_its_nesting(events: list[Event], hidden: int) -> None:
@@ -210,6 +211,7 @@ def test_kernel_that_lasts_far_over_the_next_ones() -> None:
     assert facts.devices[0].overcount_ns == us(20)
     assert "counts 20.0 µs twice" in told(*events)
     assert not facts_of(kernel(0, 5), kernel(10, 5)).kernels[0].exceeds_span
+    assert facts_of(kernel(0, 5), kernel(5, 5)).devices[0].same_stream_overlaps == 0
 
 
 # --- Launch and kernel --------------------------------------------------------------------------

@@ -220,6 +220,23 @@ def test_merged_ranks_with_nothing_but_the_order_of_the_file() -> None:
     assert links.launch.tolist() == [-1, -1, 0, 1]
 
 
+def test_merged_ranks_whose_times_contradict_the_order_of_the_file() -> None:
+    _, links = links_of(
+        call(100, 1, 1, pid=200), call(0, 1, 1, pid=100), kernel(2, device=0), kernel(102, device=1)
+    )
+    assert links.launch.tolist() == [-1, -1, 1, 0]
+
+
+def test_merged_ranks_told_apart_by_their_external_ids() -> None:
+    _, links = links_of(
+        call(0, 1, 1, pid=200, External_id=8),
+        call(0, 1, 1, pid=100, External_id=9),
+        kernel(device=0, External_id=9),
+        kernel(device=1, External_id=8),
+    )
+    assert links.launch.tolist() == [-1, -1, 1, 0]
+
+
 def test_one_process_may_drive_many_devices() -> None:
     calls = [call(2 * i, 1, i + 1) for i in range(4)]
     kernels = [kernel(2 * i + 1, 1, i + 1, device=i) for i in range(4)]

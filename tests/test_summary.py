@@ -391,6 +391,18 @@ def test_overview_of_many_files(lesson_file: Path, capsys: pytest.CaptureFixture
     assert hint == f"next: trace-util summary {folder}/cpu.json"
 
 
+def test_overview_calls_traces_by_what_their_folders_do_not_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("run1", "run2"):
+        (tmp_path / name).mkdir()
+        written({"traceEvents": [op(0, 10)]}, tmp_path / name, "cpu.json")
+    _, out, _ = run(capsys, str(tmp_path))
+    title, _, one, two = out.splitlines()
+    assert title == f"2 traces in {tmp_path}/"
+    assert (one.split()[0], two.split()[0]) == ("run1/cpu", "run2/cpu")
+
+
 def test_refused_files_are_entries_with_an_error(
     lesson_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,7 @@ PROFILER_OVERHEADS = (
     "Instrumentation",
     "Resource",
 )
-# A step mark is wide when it lasts this many times the median of all.
+# A step mark is wide when it lasts over this many times the median of all (of two none can).
 WIDE = 2.0
 _FLUSH = re.compile(r"DeviceSynchronize")
 
@@ -166,7 +166,7 @@ def _causes(
 def wide_first_step(links: Links) -> int | None:
     """The mark of the first step if it lasts far longer than the steps after it, else ``None``."""
     durations = [step.end_ns - step.start_ns for step in links.steps]
-    if len(durations) < 3 or durations[0] <= WIDE * middle(durations):
+    if not durations or durations[0] <= WIDE * middle(durations):
         return None
     return links.steps[0].index
 

@@ -72,7 +72,7 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
                 cpu_ns=union_ns(*inside),
                 lost_kernels=missing[i],
                 last_gpu_end_ns=int(ends.max()) if len(ends) else None,
-                wide=len(links.steps) >= 3 and duration > WIDE * median,
+                wide=duration > WIDE * median,
                 index=step.index,
             )
         )
