@@ -104,8 +104,8 @@ class FusedMLP(nn.Module):
         return self.down(product.flatten(-2)[..., : self.hidden])
 
 
-# The epilogue spares the pointwise kernel's 6 bytes a token and hidden unit (in a 16-bit type), where
-# the two projections cost 4 * dim operations. At 700 TFLOP/s and 4.2 TB/s, about what an H200 was
+# The epilogue spares the pointwise kernel's 6 bytes a token and hidden unit (16-bit types), and the
+# two projections cost 4 * dim operations. At 700 TFLOP/s and 4.2 TB/s, about what an H200 was
 # measured to do, that is 250 / dim of the projections' time. Below this share of it, the difference
 # between one GEMM kernel and the next matters more.
 WORTHWHILE = 0.02

@@ -1,0 +1,293 @@
+"""What `benchmarks/mlp.py` says of its measurements: tables, goals, Markdown, roofline figure.
+
+A result is the plain dictionary that the script prints as JSON; nothing here needs a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+Result = dict[str, Any]
+Row = dict[str, Any]
+
+# Trips of a [tokens, hidden] tensor to or from device memory. Eager: gate and up out, gate in and
+# gelu out, both in and their product out, the product in. One pointwise kernel saves two of them;
+# the activation in the GEMM's epilogue leaves the product's two.
+TRIPS = {"eager": 8, "fused": 2}
+POINTWISE_TRIPS = 6
+OURS = ("triton", "fused", "eager graph", "triton graph", "fused graph")
+
+
+def flop(row: Row) -> int:
+    return 6 * row["tokens"] * row["dim"] * row["hidden"]
+
+
+def traffic_bytes(row: Row, itemsize: int = 2) -> int:
+    """The least that the variant's kernels move: x, weights, result, and the trips in between."""
+    kind = row["variant"].removesuffix(" graph")
+    trips = TRIPS.get(kind, POINTWISE_TRIPS)
+    ends = 2 * row["tokens"] * row["dim"] + 3 * row["dim"] * row["hidden"]
+    return itemsize * (ends + trips * row["tokens"] * row["hidden"])
+
+
+def rates(row: Row) -> tuple[float, float]:
+    """TFLOP/s and TB/s of a row."""
+    us = row["step_us"]["median"]
+    return flop(row) / us / 1e6, traffic_bytes(row) / us / 1e6
+
+
+def baselines(rows: Iterable[Row]) -> list[Row]:
+    """Of the rows of one shape, those of others: eager, compiled in any mode, and Liger."""
+    return [row for row in rows if row["variant"] not in (*OURS, "three GEMMs")]
+
+
+def _median(rows: Iterable[Row], choose: Callable[[str], bool], key: str = "step_us") -> float:
+    return min((row[key]["median"] for row in rows if choose(row["variant"])), default=math.nan)
+
+
+def _compiled(variant: str) -> bool:
+    return variant.startswith("compile")
+
+
+def cases(result: Result) -> dict[tuple[str, int], list[Row]]:
+    """The MLP rows by shape and tokens, in the order measured."""
+    grouped: dict[tuple[str, int], list[Row]] = {}
+    for row in result["mlp"]:
+        grouped.setdefault((row["shape"], row["tokens"]), []).append(row)
+    return grouped
+
+
+class Goal(NamedTuple):
+    goal: str
+    measured: float
+    wanted: float
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Never for what was not measured, which is NaN."""
+        return self.measured <= self.wanted if self.at_most else self.measured >= self.wanted
+
+
+def goals(result: Result) -> list[Goal]:
+    """What was aimed at, beside what came out. Ratios are times of the others over ours."""
+    found = _pointwise_goals(result["pointwise"])
+    grouped = cases(result)
+    seed = grouped.get(("BERT-base", 8192), [])
+    fused = _median(seed, lambda name: name == "fused")
+    found += [
+        Goal("MLP, 8192 tokens: best compile mode / fused", _median(seed, _compiled) / fused, 1.25),
+        Goal(
+            "MLP, 8192 tokens: Liger / fused",
+            _median(seed, lambda name: name == "liger") / fused,
+            1.3,
+        ),
+        Goal(
+            "MLP, 8192 tokens: fused / three cuBLAS GEMMs",
+            fused / _median(seed, lambda name: name == "three GEMMs"),
+            1.03,
+            at_most=True,
+        ),
+    ]
+    ratios = [
+        _median(rows, _compiled) / _median(rows, lambda name: name == "fused")
+        for (_, tokens), rows in grouped.items()
+        if tokens in (2048, 8192)
+    ]
+    one = grouped.get(("BERT-base", 1), [])
+    replayed = _median(one, lambda name: name == "fused graph")
+    # The other modes replay CUDA graphs themselves.
+    without_graphs = _median(one, lambda name: name == "compile default")
+    return found + [
+        Goal(
+            f"{len(ratios)} shapes: worst of best compile mode / fused",
+            min(ratios, default=math.nan),
+            1.0,
+        ),
+        Goal(
+            f"{len(ratios)} shapes: geometric mean of the same",
+            math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan,
+            1.08,
+        ),
+        Goal(
+            "batch 1: eager / fused as a CUDA graph",
+            _median(one, lambda name: name == "eager") / replayed,
+            5,
+        ),
+        Goal("batch 1: compile without graphs / the same", without_graphs / replayed, 4),
+    ]
+
+
+def _pointwise_goals(rows: list[Row]) -> list[Goal]:
+    def time(variant: str) -> float:
+        return _median(rows, lambda name: name == variant, "replayed_us")
+
+    return [
+        Goal("GeGLU [8192, 3072], µs", time("triton"), 39, at_most=True),
+        Goal("GeGLU: Liger / ours", time("liger") / time("triton"), 1.15),
+        Goal("GeGLU: Inductor / ours", time("compile default") / time("triton"), 1.03),
+    ]
+
+
+# Cells, the same for the terminal and for Markdown.
+
+POINTWISE_HEAD = (
+    "variant",
+    "replayed µs",
+    "min",
+    "max",
+    "n",
+    "cold µs",
+    "TB/s",
+    "of copy",
+    "error",
+)
+MLP_HEAD = (
+    "shape", "tokens", "variant", "µs a step", "min", "max", "n", "kernels",
+    "TFLOP/s", "of GEMM", "TB/s", "of copy", "best other / this", "error",
+)  # fmt: skip
+
+
+def pointwise_cells(result: Result) -> list[tuple[str, ...]]:
+    copy = result["ceilings"]["copy_tb_s"]
+    cells = []
+    for row in result["pointwise"]:
+        rate = row["bytes"] / row["replayed_us"]["median"] / 1e6
+        cells.append((
+            row["variant"], *_times(row["replayed_us"]), _us(row["cold_us"]["median"]),
+            f"{rate:.2f}", f"{rate / copy:.0%}", _error(row),
+        ))  # fmt: skip
+    return cells
+
+
+def mlp_cells(result: Result) -> list[tuple[str, ...]]:
+    ceilings = result["ceilings"]
+    cells = []
+    for (shape, tokens), rows in cases(result).items():
+        best = min((row["step_us"]["median"] for row in baselines(rows)), default=math.nan)
+        for row in rows:
+            tflop_s, tb_s = rates(row)
+            gemms = row["variant"] == "three GEMMs"
+            cells.append((
+                shape, str(tokens), row["variant"], *_times(row["step_us"]),
+                "-" if row["kernels"] is None else str(row["kernels"]),
+                f"{tflop_s:.1f}", f"{tflop_s / ceilings['gemm_tflop_s']:.0%}",
+                *(("-", "-") if gemms else (f"{tb_s:.2f}", f"{tb_s / ceilings['copy_tb_s']:.0%}")),
+                f"{best / row['step_us']['median']:.2f}", _error(row),
+            ))  # fmt: skip
+    return cells
+
+
+def goal_cells(result: Result) -> list[tuple[str, ...]]:
+    return [
+        (
+            goal.goal,
+            f"{goal.measured:.2f}" if goal.measured < 10 else f"{goal.measured:.1f}",
+            f"{'at most' if goal.at_most else 'at least'} {goal.wanted:g}",
+            "met" if goal.met else "not met",
+        )
+        for goal in goals(result)
+    ]
+
+
+def _times(times: dict[str, float]) -> tuple[str, ...]:
+    return _us(times["median"]), _us(times["min"]), _us(times["max"]), str(times["n"])
+
+
+def _us(us: float) -> str:
+    return f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
+
+
+def _error(row: Row) -> str:
+    return "-" if row["relative_error"] is None else f"{row['relative_error']:.1e}"
+
+
+def sections(result: Result) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Title, head and cells of every table."""
+    return [
+        ("GeGLU alone, [8192, 3072]", POINTWISE_HEAD, pointwise_cells(result)),
+        ("The whole MLP, forward", MLP_HEAD, mlp_cells(result)),
+        ("Goals", ("goal", "measured", "wanted", ""), goal_cells(result)),
+    ]
+
+
+def conditions(result: Result) -> str:
+    """One line: what ran where."""
+    ceilings, versions = result["ceilings"], result["versions"]
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"{result['gpu']}, {result['dtype']}, {named}, {result['date']}: copy "
+        f"{ceilings['copy_tb_s']:.2f} TB/s, GEMM {ceilings['gemm_tflop_s']:.0f} TFLOP/s. "
+        f"`{result['command']}`"
+    )
+
+
+def tables(result: Result) -> list[Table]:
+    made = []
+    for title, head, cells in sections(result):
+        table = Table(title=title)
+        for i, name in enumerate(head):
+            table.add_column(name, justify="left" if i == 0 or name == "variant" else "right")
+        for row in cells:
+            table.add_row(*row)
+        made.append(table)
+    return made
+
+
+def markdown(result: Result) -> str:
+    """The tables as they stand in benchmarks/README.md."""
+    parts = [conditions(result)]
+    for title, head, cells in sections(result):
+        lines = [f"**{title}**", "", _line(head), _line("---" for _ in head)]
+        parts.append("\n".join(lines + [_line(row) for row in cells]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def draw_roofline(result: Result, path: Path) -> None:
+    """The measured ceilings, and the MLP's variants beneath. Raises `ValueError` without rows."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    if not result["mlp"]:
+        raise ValueError(f"{path}: no MLP was measured, so there is nothing to draw")
+    copy, gemm = result["ceilings"]["copy_tb_s"], result["ceilings"]["gemm_tflop_s"]
+    figure, axes = pyplot.subplots(figsize=(9, 5.5), layout="constrained")
+    ridge = gemm / copy
+    axes.plot([1, ridge, 1e5], [copy, gemm, gemm], color="black", linewidth=1)
+    axes.annotate(f"copy, {copy:.2f} TB/s", (3, copy * 3), rotation=38, va="bottom")
+    axes.annotate(f"GEMM, {gemm:.0f} TFLOP/s", (ridge * 3, gemm * 1.05), va="bottom")
+    markers = dict(zip(dict.fromkeys(r["shape"] for r in result["mlp"]), "osD^v", strict=False))
+    drawn = [name for name in ("eager", "compile", "fused graph", "fused")]
+    for colour, name in zip(("tab:gray", "tab:blue", "tab:green", "tab:red"), drawn, strict=True):
+        for (shape, _), rows in cases(result).items():
+            matching = [r for r in rows if r["variant"] == name or (name, True) == (
+                "compile", _compiled(r["variant"]))]  # fmt: skip
+            if matching:
+                row = min(matching, key=lambda r: r["step_us"]["median"])
+                intensity = flop(row) / traffic_bytes(row)
+                axes.plot(intensity, rates(row)[0], markers[shape], color=colour, markersize=6)
+        axes.plot(
+            [], [], "o", color=colour, label="best compile mode" if name == "compile" else name
+        )
+    for shape, marker in markers.items():
+        axes.plot([], [], marker, color="black", fillstyle="none", label=shape)
+    axes.set(
+        xscale="log", yscale="log", xlim=(0.5, 3e4), ylim=(0.05, gemm * 2),
+        xlabel="FLOP per byte that the variant must move", ylabel="TFLOP/s, from unprofiled steps",
+        title=f"The gated MLP at 1, 64, 2048 and 8192 tokens on an {result['gpu']}",
+    )  # fmt: skip
+    axes.legend(loc="lower right", fontsize="small")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
