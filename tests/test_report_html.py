@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from trace_util.cli import main
+from trace_util.compare import comparison
 from trace_util.plot.theme import contrast
 from trace_util.reader import read_trace
+from trace_util.report.compare import difference_lines
 from trace_util.report.html.markup import Html, element, joined
 from trace_util.report.html.page import report_html
 
@@ -142,7 +144,8 @@ def test_verdict_claims_and_roofline_are_those_of_the_commands(
 ) -> None:
     found = page(COMPILED, EAGER)
     sections = [one["text"] for one in found.all("section")]
-    assert len(sections) == 2
+    assert len(sections) == 3
+    assert sections.pop(0).startswith("Comparison")
     marks = ("holds", "differs", "unseen")
     verdicts = (one["text"] for one in found.all("span") if one.get("class") in marks)
     for path, text in zip((COMPILED, EAGER), sections, strict=True):
@@ -159,6 +162,21 @@ def test_verdict_claims_and_roofline_are_those_of_the_commands(
         assert [next(verdicts) for _ in claims] == words
         assert all(c["id"] in text and c["text"] in text for c in claims)
         assert "Roofline of the H200" in text
+
+
+def test_comparison_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    section = " ".join(page(EAGER, COMPILED).all("section")[0]["text"].split())
+    assert main(["compare", str(EAGER), str(COMPILED)]) == 0
+    told = capsys.readouterr().out
+    found = comparison([read_trace(EAGER), read_trace(COMPILED)])
+    (one,) = found.differences
+    lines = list(difference_lines(found, one))
+    assert len(lines) > 6
+    for label, text in lines:
+        assert label in section and " ".join(text.split()) in section
+        assert text.split()[0] in told
+    for number in re.findall(r"[\d.,]+ µs", told):
+        assert number in section
 
 
 def test_structure_serves_a_screen_reader() -> None:
@@ -180,7 +198,7 @@ def test_structure_serves_a_screen_reader() -> None:
     regions = [one for one in found.found if one.get("role") == "region"]
     assert all(one["tabindex"] == "0" and one["aria-label"] for one in regions)
     assert all(one.get("role") == "img" for one in found.all("svg"))
-    assert len(found.all("svg")) == len(found.all("desc")) == 6
+    assert len(found.all("svg")) == len(found.all("desc")) == 7
 
 
 def test_nothing_is_fetched_and_nothing_runs() -> None:

@@ -36,7 +36,8 @@ def compare_text(found: Comparison, style: Style = PLAIN) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _letter(index: int) -> str:
+def letter(index: int) -> str:
+    """What a run is called: A, B, C, …"""
     return chr(ord("A") + index) if index < 26 else f"#{index + 1}"
 
 
@@ -45,17 +46,20 @@ def _runs(found: Comparison, style: Style) -> Iterator[str]:
         told = [run.run.lesson, run.run.variant, run.run.gpu or "no GPU named"]
         words = ", ".join(clean(word) for word in told if word)
         base = ", the baseline" if index == found.baseline else ""
-        yield style.bold(wrapped(clean(run.path), style, 0, f"{_letter(index)}  "))
+        yield style.bold(wrapped(clean(run.path), style, 0, f"{letter(index)}  "))
         yield wrapped(words + base, style, 3)
 
 
 def _table(found: Comparison, style: Style) -> str:
-    columns = [
-        name_column("a step of" if found.by_step else "whole file"),
-        *map(number_column, ("unprofiled (min to max)", "CPU", "GPU")),
-        *map(number_column, ("kernels", "launches", "copies", "memsets", "busy")),
-    ]
-    return table(columns, [_row(index, run) for index, run in enumerate(found.runs)], style)
+    (name, *numbers), rows = run_table(found)
+    return table([name_column(name), *map(number_column, numbers)], rows, style)
+
+
+def run_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The titles and the rows of a table with what a step of each run does."""
+    titles = ["a step of" if found.by_step else "whole file", "unprofiled (min to max)", "CPU",
+              "GPU", "kernels", "launches", "copies", "memsets", "busy"]  # fmt: skip
+    return titles, [_row(index, run) for index, run in enumerate(found.runs)]
 
 
 def _row(index: int, run: ComparedRun) -> list[str]:
@@ -65,7 +69,7 @@ def _row(index: int, run: ComparedRun) -> list[str]:
         for memset in (False, True)
     ]
     return [
-        f"{_letter(index)} {run.run.variant or ''}".strip(),
+        f"{letter(index)} {run.run.variant or ''}".strip(),
         _spread(times.unprofiled),
         duration(times.cpu.median_ns) if times.cpu else "-",
         duration(times.gpu.median_ns) if times.gpu else "-",
@@ -89,22 +93,25 @@ def _count(number: float) -> str:
 
 
 def _difference(found: Comparison, one: Difference, style: Style) -> Iterator[str]:
-    before, after = _letter(found.baseline), _letter(one.index)
+    yield style.bold(f"{letter(one.index)} beside {letter(found.baseline)}")
+    for label, text in difference_lines(found, one):
+        line = wrapped(text, style, 2, f"{label:<{_LABEL}}")
+        yield style.warn(line) if label == "warning" else line
 
-    def line(label: str, text: str) -> str:
-        return wrapped(text, style, 2, f"{label:<{_LABEL}}")
 
-    yield style.bold(f"{after} beside {before}")
+def difference_lines(found: Comparison, one: Difference) -> Iterator[tuple[str, str]]:
+    """What differs from the baseline, as labels and sentences."""
+    before, after = letter(found.baseline), letter(one.index)
     if one.unlike:
-        yield style.warn(line("warning", "unlike runs: " + "; ".join(one.unlike)))
-    yield line("step", _step(one, found))
-    yield line("CPU", _changed(one.cpu, found, one, "cpu", " with the profiler"))
-    yield line("GPU", _changed(one.gpu, found, one, "gpu", ""))
+        yield "warning", "unlike runs: " + "; ".join(one.unlike)
+    yield "step", _step(one, found)
+    yield "CPU", _changed(one.cpu, found, one, "cpu", " with the profiler")
+    yield "GPU", _changed(one.gpu, found, one, "gpu", "")
     per = "a step" if found.by_step else "in the file"
-    yield from (line(*words) for words in _kernels(one, before, after, per))
-    yield from (line(*words) for words in _transfers(found, one, per))
-    yield from (line(*words) for words in _rows(one))
-    yield line("bytes", _bytes(one, per))
+    yield from _kernels(one, before, after, per)
+    yield from _transfers(found, one, per)
+    yield from _rows(one)
+    yield "bytes", _bytes(one, per)
 
 
 def _step(one: Difference, found: Comparison) -> str:

@@ -13,6 +13,7 @@ from trace_util.events import Trace, TraceError
 from trace_util.plot.svg import page_style
 from trace_util.report.html import sections
 from trace_util.report.html.checks import claims
+from trace_util.report.html.comparing import compared
 from trace_util.report.html.markup import Child, Html, element, joined, plain
 from trace_util.report.html.subject import Subject, subject_of
 from trace_util.report.html.viewer import SCRIPT, carried, viewer
@@ -83,6 +84,8 @@ def _style() -> str:
 
 def _header(title: str, subjects: Sequence[Subject]) -> Html:
     links = [element("a", subject.title, href=f"#{subject.id}") for subject in subjects]
+    if len(subjects) > 1:
+        links.insert(0, element("a", "Comparison", href="#comparison"))
     listed = element("ul", *(element("li", link) for link in links))
     nav = element("nav", listed, aria_label="Traces of this report")
     return element("header", element("h1", title), nav)
@@ -90,7 +93,7 @@ def _header(title: str, subjects: Sequence[Subject]) -> Html:
 
 def _parts(subjects: Sequence[Subject], embed: bool) -> list[Child]:
     traces = [subject.trace for subject in subjects]
-    return [_part(subject, traces, embed) for subject in subjects]
+    return [compared(subjects), *(_part(subject, traces, embed) for subject in subjects)]
 
 
 def _part(subject: Subject, traces: Sequence[Trace], embed: bool) -> Html:

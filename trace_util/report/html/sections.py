@@ -119,7 +119,7 @@ def timelines(subject: Subject) -> Html:
     return joined(
         element("h3", "Timeline"),
         *(
-            _figure(_timeline(subject, view), f"{subject.id}-time{i}-", f"Timeline, {what}")
+            figure(_timeline(subject, view), f"{subject.id}-time{i}-", f"Timeline, {what}")
             for i, (view, what) in enumerate(views)
         ),
     )
@@ -137,7 +137,8 @@ def _timeline(subject: Subject, view: View) -> Scene:
     )
 
 
-def _figure(scene: Scene, prefix: str, caption: str) -> Html:
+def figure(scene: Scene, prefix: str, caption: str) -> Html:
+    """A figure in a region that can be scrolled by keyboard."""
     region = element(
         "div",
         Html(svg_fragment(scene, prefix)),
@@ -256,7 +257,7 @@ def roofline(subject: Subject) -> Html | None:
         parts.append(element("p", f"No shares of a peak: {found.roofline}."))
     scene = roofline_scene(found.kernels, found.device, WIDTH) if found.device else None
     if scene is not None and found.device is not None:
-        parts.append(_figure(scene, f"{subject.id}-roof-", f"Roofline of the {found.device.name}"))
+        parts.append(figure(scene, f"{subject.id}-roof-", f"Roofline of the {found.device.name}"))
     known = [one for one in found.kernels if one.flops_per_s or one.bytes_per_s][:MOST_KERNELS]
     if known:
         parts.append(_rates(known))
