@@ -93,7 +93,7 @@ def header(*names, sms=132, run=None):
 
 def test_device_of_a_trace():
     assert device_of(header("NVIDIA H200", "NVIDIA H200")).name == "H200 SXM"
-    assert device_of(header("NVIDIA H200", "NVIDIA B200")) is None
+    assert device_of(header("NVIDIA H200", "NVIDIA B200", sms=0)) is None
     assert device_of(header("", "")) is None
     assert device_of(header(run={"gpu": "NVIDIA H200"})).name == "H200 SXM"
     assert gpu_name(header("", "AMD Radeon Graphics")) == "AMD Radeon Graphics"

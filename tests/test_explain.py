@@ -86,6 +86,14 @@ def test_regime_is_memory_bound_for_elementwise_work(tmp_path):
     assert explained.kernels[0].bytes_per_s == pytest.approx(3 * 50331648 / 90e-6)
 
 
+def test_elementwise_work_is_memory_bound_without_shapes_too(tmp_path):
+    made = full_steps()
+    for event in made.events:
+        event["name"] = ADD if event["cat"] == "kernel" else event["name"]
+        event["args"].pop("Input Dims", None)
+    assert explanation(made.read(tmp_path)).regime.name == "memory-bound"
+
+
 def test_missing_gpu_activity_is_never_idle(tmp_path):
     made = MadeTrace()
     made.step(2, 0, 100)
@@ -171,10 +179,12 @@ def test_graph_is_not_advised_where_one_is_used(tmp_path):
     made = MadeTrace(**unprofiled(100))
     for i in range(3):
         made.step(i + 2, 100 * i, 90)
-        made.correlation += 1
-        made.host("cuda_runtime", "cudaGraphLaunch", 100 * i + 1, 5, correlation=made.correlation)
-        for k in range(5):
-            made.gpu(GEMM, 100 * i + 20 + 3 * k, 2, correlation=made.correlation)
+        for half in (0, 40):  # two graphs a step
+            made.correlation += 1
+            call = {"correlation": made.correlation}
+            made.host("cuda_runtime", "cudaGraphLaunch", 100 * i + half + 1, 5, **call)
+            for k in range(5):
+                made.gpu(GEMM, 100 * i + half + 20 + 3 * k, 2, **call)
     explained = explanation(made.read(tmp_path))
     assert "cuda-graph-absent" not in [one.id for one in explained.findings]
     assert "CUDA graphs" not in explanation_text(explained)
@@ -191,6 +201,11 @@ def test_tiny_kernels_are_shorter_than_their_launch(tmp_path):
     )
     assert "tiny-kernels" not in ids(made_of(100, 400, kernels=20), tmp_path)
     assert "tiny-kernels" not in ids(made_of(20, 400, kernels=10), tmp_path)
+    mixed = made_of(40, 400, kernels=20)
+    kernels = [event for event in mixed.events if event["cat"] == "kernel"]
+    for event in kernels[::2] + kernels[1::10]:
+        event["dur"] = 5
+    assert "tiny-kernels" not in ids(mixed, tmp_path)
 
 
 def test_metadata_ops_are_a_note(tmp_path):
@@ -316,8 +331,10 @@ def test_copy_inside_matmul_is_a_layout_copy(tmp_path):
     made.op("aten::copy_", 44, 30)
     made.work(copy, 50, 197, 12)
     assert "1 copy inside matmul or linear" in claim(found(made, tmp_path, "layout-copies"))
-    made.events = [e for e in made.events if e["name"] != "aten::matmul"]
-    assert "layout-copies" not in ids(made, tmp_path)
+    for missing in ("aten::matmul", "aten::reshape"):
+        left = full_steps()
+        left.events = [e for e in made.events if e["name"] != missing]
+        assert "layout-copies" not in ids(left, tmp_path)
 
 
 def test_emulated_bf16_on_an_old_gpu(tmp_path):
@@ -399,6 +416,14 @@ def test_lost_kernels_are_told(tmp_path):
     )
 
 
+def test_steps_without_their_kernels_are_left_out(tmp_path):
+    made = full_steps(**unprofiled(300))
+    lost = [e for e in made.events if e["cat"] == "kernel"][1:]
+    made.events = [event for event in made.events if event not in lost]
+    busy = {value.name: value for value in explanation(made.read(tmp_path)).evidence}
+    assert busy["step_gpu_busy"].amount == 171_000
+
+
 def test_profiler_rows_are_named(tmp_path):
     made = full_steps()
     made.host("overhead", "Activity Buffer Request", 196.5, 13)
@@ -422,8 +447,9 @@ def test_steps_that_outlive_a_python_frame_are_hidden(tmp_path):
     made.host("python_function", "profiler.py(872): step", 195, 10)
     finding = found(made, tmp_path, "steps-hidden-by-stacks")
     assert claim(finding).startswith("the marks of ProfilerStep#3 begin inside a Python frame")
-    made.events[-1]["dur"] = 400  # encloses the mark
-    assert "steps-hidden-by-stacks" not in ids(made, tmp_path)
+    for start, duration in ((195, 400), (205, 10)):  # around the mark, and inside of it
+        made.events[-1].update(ts=start, dur=duration)
+        assert "steps-hidden-by-stacks" not in ids(made, tmp_path)
 
 
 # --- reports ---------------------------------------------------------------------------------

@@ -82,6 +82,11 @@ def test_wide_output_counts_at_its_own_width():
     assert op_work("aten::add", mixed).size_bytes == 20 + 40 + 40
 
 
+def test_copy_reads_at_the_width_of_its_source():
+    mixed = Shapes("[[10], [10]]", f'["{BF16}", "{FP32}"]', "", '["", ""]')
+    assert op_work("aten::copy_", mixed).size_bytes == 20 + 40
+
+
 @pytest.mark.parametrize(
     ("op", "shapes", "reason"),
     [
@@ -93,6 +98,8 @@ def test_wide_output_counts_at_its_own_width():
         ("aten::secret", recorded((2, 3)), "no formula for aten::secret"),
         ("aten::mm", recorded("1", "2"), "the recorded shapes hold no tensor"),
         ("aten::mm", Shapes("[[1", "[", "", ""), "the recorded shapes hold no tensor"),
+        ("aten::mm", Shapes("[[2, 2], [2, 2], [2]]", f'["{BF16}", "{BF16}"]', "", ""),
+         "the recorded shapes hold no tensor"),
         ("aten::conv2d", recorded((1, 2, 5, 5), (4, 2, 3, 3), "", "?", "[0]", "[1]", "1"),
          "aten::conv2d: unusual arguments"),
     ],

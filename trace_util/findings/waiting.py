@@ -64,14 +64,13 @@ def read_backs(scene: Scene) -> Iterator[Finding]:
 
 
 def synchronises(scene: Scene) -> Iterator[Finding]:
-    """Waiting calls within the steps, the profiler's closing flush left out."""
+    """Waiting calls within the steps; the profiler's closing flush comes after them."""
     events, links = scene.trace.events, scene.links
     calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & (links.step >= 0))
     waiting_names = [
         i for i in distinct(events.name[calls]).tolist() if waits(scene.trace.names[i])
     ]
     rows = scene.named(calls, waiting_names)
-    rows = rows[rows != (-1 if scene.facts.flush_row is None else scene.facts.flush_row)]
     window = scene.facts.window_ns
     spent = union_ns(events.start_ns[rows], events.end_ns[rows]) if len(rows) else 0
     if not window or spent < FELT * window:
