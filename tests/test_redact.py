@@ -122,6 +122,7 @@ def test_findings_name_kinds_and_places_and_no_value(planted):
     assert has_secrets(findings)
     assert findings[0] == ("secret", '"HF_TOKEN"', 1)
     assert ("host name", '"hostname"', 1) in findings
+    assert ("secret", '"argv"', 1) in findings  # what follows "--password"
     assert ("path", '"name"', 2) in findings
     assert not any(value in str(findings) for value in PLANTED)
 

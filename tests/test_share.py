@@ -217,6 +217,7 @@ def test_only_the_file_that_changed_is_sent_again(hub, client, work):
     os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))  # same size, same time
     ran = client("traces", "-b", "traces", "--json", cwd=work)
     assert remotes(ran.outcome["sent"]) == ["02_linear/64_eager.json.gz"]
+    assert remotes(ran.outcome["skipped"]) == REMOTES[1:]
     assert gzip.decompress(hub.content_of("ada/traces", REMOTES[0])) == changed.read_bytes()
 
 
@@ -668,6 +669,15 @@ def test_a_storage_that_cannot_be_reached(hub, client, work):
         assert item["reason"].startswith("ada/traces: the storage cannot be reached")
 
 
+def test_a_storage_in_trouble_is_asked_a_bounded_number_of_times(hub, client, work):
+    hub.buckets["ada/traces"] = Bucket(private=False)
+    hub.cas_url = hub.url
+    hub.faults.append(Fault("/v1/", 503))
+    ran = client("traces", "-b", "traces", "--json", cwd=work)
+    assert ran.code == 1 and ran.outcome["sent"] == []
+    assert len(hub.asked("POST /v1/")) == 16  # 4 tries of ours, each 1 + 3 of hf_xet
+
+
 def test_a_link_that_does_not_open_is_not_printed(hub, client, work):
     hub.faults.append(Fault(f"GET /buckets/ada/traces/resolve/{REMOTES[0]}", 404))
     hub.faults.append(Fault(f"GET /cdn/ada/traces/{REMOTES[2]}", 200))
@@ -680,6 +690,17 @@ def test_a_link_that_does_not_open_is_not_printed(hub, client, work):
         REMOTES[2]: "its link does not open: the Hub answers with something else than the file",
     }
     assert "CORS" not in ran.out
+
+
+def test_a_link_that_could_not_be_tried_is_printed_and_said_to_be(hub, client, work):
+    hub.faults.append(Fault("GET /buckets/ada/traces/resolve/", 429))
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
+    assert ran.code == 0
+    for item in ran.outcome["sent"]:
+        assert bool(item["link"]) == item["remote"].endswith(".gz")
+        assert item["reason"] == (
+            "its link could not be tried: the Hub answers 429 to a GET without a token"
+        )
 
 
 def test_a_file_that_vanishes_or_grows(hub, client, work):

@@ -48,9 +48,10 @@ def blocks(path: Path) -> Iterator[bytes]:
 
 @contextmanager
 def gzip_writer(file: IO[bytes], level: int = 6) -> Iterator[IO[bytes]]:
-    """A stream that compresses into ``file``: the same content always gives the same bytes.
+    """A stream that compresses into ``file``: the same content gives the same bytes.
 
-    Neither the time nor a name goes into the header (RFC 1952, fields MTIME and FNAME).
+    That holds for one version of zlib; with another, a trace is sent once more. Neither the time
+    nor a name goes into the header (RFC 1952, fields MTIME and FNAME).
     """
     with gzip.GzipFile(
         filename="", mode="wb", compresslevel=level, fileobj=file, mtime=0

@@ -176,17 +176,6 @@ def _deeper(dump: tuple[str, int], outside: bytes) -> tuple[str, int] | None:
     return kind, depth
 
 
-def _place_of(parts: list[bytes], index: int) -> str:
-    """The name of the member that holds a literal, for a report."""
-    if is_key(parts, index):
-        return "a member's name"
-    for i in range(index - 2, max(-1, index - 100), -2):
-        if is_key(parts, i):
-            name = text_of(parts[i])
-            return "a member" if giveaways.matches(name) else f'"{name[:40]}"'
-    return "a list"
-
-
 class Scan:
     """The findings of one file, fed block by block."""
 
@@ -197,9 +186,19 @@ class Scan:
     def feed(self, parts: list[bytes]) -> None:
         """Count what the pieces of a JSON text give away."""
         for position, whole, shaped in self.walk.flagged(parts):
-            where = _place_of(parts, position)
+            where = self._place_of(parts, position)
             for kind in [whole] if whole else [match.kind for match in shaped]:
                 self._counts[kind, where] += 1
+
+    def _place_of(self, parts: list[bytes], position: int) -> str:
+        """The name of the member that holds a literal, unless that gives something away itself."""
+        if is_key(parts, position):
+            return "a member's name"
+        for i in range(position - 2, max(-1, position - 100), -2):
+            if is_key(parts, i):
+                name = text_of(parts[i])
+                return "a member" if self.walk.matches(name) else f'"{name[:40]}"'
+        return "a list"
 
     def feed_text(self, text: str, where: str) -> None:
         """Count what a plain text gives away."""

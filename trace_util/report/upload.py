@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from trace_util.outcome import Item, Upload
 from trace_util.report.text import PLAIN, Style
-from trace_util.share.outcome import Item, Upload
 
 _MOST_LINES = 30  # of what was left out; --json has all
 

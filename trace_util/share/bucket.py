@@ -249,7 +249,8 @@ def _single_requests(what: str | None, endpoint: str) -> Iterator[None]:
     try:
         yield
     finally:
-        del session.send
+        if session.__dict__.get("send") is send:  # a first contact given up may still be in here
+            del session.send
         session.timeout = plain_timeout
 
 

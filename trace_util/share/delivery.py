@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trace_util.events import TraceError
+from trace_util.outcome import Item, Upload
 from trace_util.perfetto import public_link
 from trace_util.share import answer, consent, sending
 from trace_util.share.address import FileAddress, file_url
@@ -16,7 +17,6 @@ from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Ask, Say
 from trace_util.share.glimpse import Glimpse, glimpse
 from trace_util.share.index_page import write_index
-from trace_util.share.outcome import Item, Upload
 from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 
@@ -91,8 +91,11 @@ class Delivery:
     def _compared(self, hashes: dict[str, str]) -> tuple[list[Packed], list[Packed]]:
         """The files that the bucket has already, by content, and the others."""
         there = self.hub.hashes(self.target.bucket, list(hashes)) if self.target.exists else {}
-        same = [one for one in self.files if there.get(one.remote) == hashes[one.remote]]
-        return same, [one for one in self.files if there.get(one.remote) != hashes[one.remote]]
+        same: list[Packed] = []
+        new: list[Packed] = []
+        for one in self.files:
+            (same if there.get(one.remote) == hashes[one.remote] else new).append(one)
+        return same, new
 
     def _announce(self, new: Sequence[Packed]) -> None:
         if not new:
@@ -126,10 +129,12 @@ class Delivery:
             return self.item(one, how)
         item = self.item(one, None)
         assert item.url is not None
-        wrong = answer.objection(item.url, one.copy)
-        if wrong is not None:
-            return replace(item, reason=f"its link does not open: {wrong}")
-        return replace(item, link=public_link(item.url, about.focus) if about else None)
+        opens, said = answer.try_address(item.url, one.copy)
+        if opens is False:
+            return replace(item, reason=f"its link does not open: {said}")
+        reason = f"its link could not be tried: {said}" if opens is None else None
+        link = public_link(item.url, about.focus) if about else None
+        return replace(item, link=link, reason=reason)
 
 
 def _made(hub: Hub, target: Target, say: Say) -> Target:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trace_util.outcome import Item, Upload
 from trace_util.share.bucket import Hub
 from trace_util.share.consent import Ask, Say
 from trace_util.share.index_page import write_index
-from trace_util.share.outcome import Item, Upload
 from trace_util.share.packing import Packed
 from trace_util.share.selection import TRACE_ENDINGS, Candidate
 
