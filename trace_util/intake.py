@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields
 from struct import error as PackError
 from struct import pack
@@ -108,20 +109,22 @@ class Intake:
         self.rows += 1
 
     def state(self) -> dict[str, Any]:
-        """All of it, to be handed to :meth:`append` in another process."""
+        """All but the columns, to be handed to :meth:`append` in another process."""
         names = (*_COUNTS, *_NAMINGS, "rows", "record_end_ns")
         kept: dict[str, Any] = {name: vars(self)[name] for name in names}
-        kept["columns"] = {name: column.state() for name, column in self.columns.items()}
         return kept | {name: vars(self)[name].listed() for name in _TABLES.values()}
 
-    def append(self, state: dict[str, Any]) -> None:
-        """Append what another intake has read of the text that follows."""
+    def append(self, state: dict[str, Any], columns: Iterator[Any]) -> None:
+        """Append what another intake has read of the text that follows.
+
+        ``columns`` are its columns' states in order, one at a time so that no two are in memory.
+        """
         for name, column in self.columns.items():
             indices = None
             if name in _TABLES:
                 table = vars(self)[_TABLES[name]]
                 indices = np.array([*(table[each] for each in state[_TABLES[name]]), -1])
-            column.append(state["columns"][name], indices, self.rows if name == "row" else 0)
+            column.append(next(columns), indices, self.rows if name == "row" else 0)
         for name in (*_COUNTS, *_NAMINGS):
             vars(self)[name].update(state[name])
         self.rows += state["rows"]

@@ -89,7 +89,8 @@ def serve() -> None:
             what, *arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(_stretch(*arguments) if what == "stretch" else _whole(*arguments), out, 5)
+        for part in _stretch(*arguments) if what == "stretch" else [_whole(*arguments)]:
+            pickle.dump(part, out, 5)
         out.flush()
 
 
@@ -102,11 +103,13 @@ def _whole(path: str, columns: str) -> Trace | TraceError:
         return error
 
 
-def _stretch(path: str, columns: str, top: bytes, start: int, end: int) -> dict[str, Any]:
-    """What a stretch of a file holds, and whether it was read without a fault to its end."""
+def _stretch(path: str, columns: str, top: bytes, start: int, end: int) -> Iterator[Any]:
+    """What a stretch of a file holds: the state of a document, then that of each column."""
     document = Document(Source(path).stretch(start, end), Intake(columns))
     document.resume(top)
-    return _state(document)
+    yield _state(document)
+    for column in document.intake.columns.values():
+        yield column.state()
 
 
 def _state(document: Document) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def read_in_stretches(source: Source, columns: str, processes: int) -> Document 
             if not _ends_at_border(document):
                 return None
             try:
-                _append(document, worker.answer())
+                _append(document, worker)
             except (EOFError, pickle.UnpicklingError):
                 return None
     source.bytes_read = source.size_bytes or 0
@@ -163,9 +166,11 @@ def _ends_at_border(document: Document) -> bool:
     return not document.is_closed and not dropped and +intake.repairs == Counter({CUT_OFF: 1})
 
 
-def _append(document: Document, state: dict[str, Any]) -> None:
+def _append(document: Document, worker: _Worker) -> None:
+    state = worker.answer()
     del document.intake.repairs[CUT_OFF]
-    document.intake.append(state["intake"])
+    columns = (worker.answer() for _ in document.intake.columns)
+    document.intake.append(state["intake"], columns)
     document.header.update(state["header"])
     document.is_closed = state["is_closed"]
     document.has_two_texts |= state["has_two_texts"]
