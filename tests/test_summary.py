@@ -26,10 +26,8 @@ from make_trace import (
 )
 
 from trace_util.cli import main
-from trace_util.events import TraceError
 from trace_util.facts import trace_facts
 from trace_util.files import means_many, trace_files
-from trace_util.pool import each_file
 from trace_util.report.summary import summary_text
 from trace_util.report.summary_json import us
 from trace_util.report.text import (
@@ -455,36 +453,6 @@ def test_starting_loads_neither_torch_nor_what_takes_long(lesson_file: Path) -> 
             check=True,
         )
         assert told.stderr.splitlines()[-1] == "[] False"
-
-
-# --- many files at once -------------------------------------------------------------------------
-
-
-def bytes_of(file: str) -> int:
-    """What the workers do in the test below; an empty file is refused."""
-    size_bytes = Path(file).stat().st_size
-    if not size_bytes:
-        raise TraceError(f"{file}: empty")
-    return size_bytes
-
-
-def test_work_on_many_files_keeps_their_order_and_their_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = []
-    for i, length in enumerate((5, 0, 7)):
-        path = tmp_path / f"{i}.json"
-        path.write_text("x" * length)
-        files.append(str(path))
-    alone = list(each_file(bytes_of, files))
-    monkeypatch.setattr("trace_util.pool.WORTH_BYTES", 1)
-    spread = list(each_file(bytes_of, files, workers=2))
-    for found in (alone, spread):
-        assert [one for one in found if not isinstance(one[1], TraceError)] == [
-            (files[0], 5),
-            (files[2], 7),
-        ]
-        assert str(found[1][1]) == f"{files[1]}: empty"
 
 
 # --- texts --------------------------------------------------------------------------------------

@@ -1,67 +1,125 @@
-"""What traces hold: window, steps, GPU busy time, kernels, launches, ops, copies, oddities."""
+"""What traces hold: window, steps, GPU busy time, kernels, launches, ops, copies, oddities.
+
+Traces that are ranks of one job are answered for together: which rank is slow in which step and
+why, time in communication and how much of it is exposed, missing and broken ranks.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trace_util.job.facts import JobFacts
+    from trace_util.job.gathering import Told
+    from trace_util.job.places import Place
 
 EXAMPLE = """examples:
   trace-util summary traces/02_linear/1024_32_64_eager.json
   trace-util summary traces/recorded --json > summaries.json
   trace-util summary "runs/rank*.json.gz"
+  trace-util summary hf://buckets/me/traces/run7 --scheduler tcp://head:8786
   zcat trace.json.gz | trace-util summary -
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "traces", metavar="TRACE", nargs="+", help="a trace, a folder, a pattern, or - for stdin"
-    )
+    from trace_util.job.arguments import WHERE, add_where_arguments
+
+    parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
     parser.add_argument(
         "--top", type=int, default=10, metavar="N", help="rows of each table (default: 10)"
     )
     parser.add_argument(
-        "--json", action="store_true", help="print JSON; a list for anything but one file"
+        "--json",
+        action="store_true",
+        help="print JSON; for anything but one file a list, in which a job is one item",
     )
+    add_where_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summaries; 1 if any file was refused, which is said on stderr as well."""
+    from trace_util.job.places import find_places, means_several
+
+    many = means_several(arguments.traces)
+    places = find_places(arguments.traces)
+    top = max(arguments.top, 1)
+    if not many:
+        _show_one(_shown(places[0].path, "json" if arguments.json else "text", top), arguments)
+        return 0
+    made, jobs, refused = _many(arguments, places, "json" if arguments.json else "line")
+    _show_many(made, jobs, arguments.json, top)
+    return 1 if refused or any(job.broken for job in jobs) else 0
+
+
+def _many(
+    arguments: argparse.Namespace, places: list[Place], form: str
+) -> tuple[list[Any], list[JobFacts], bool]:
+    """The summaries of the files that are no ranks, the jobs, and whether a file was refused."""
     import sys
     from functools import partial
 
-    from trace_util.events import TraceError
-    from trace_util.files import means_many, trace_files
-    from trace_util.pool import each_file
+    from trace_util.job.arguments import told_of
+    from trace_util.job.facts import job_facts
+    from trace_util.job.grouping import jobs_of
 
-    many = means_many(arguments.traces)
-    form = "json" if arguments.json else "line" if many else "text"
-    work = partial(_summary, form=form, top=max(arguments.top, 1))
+    told = told_of(arguments, places, partial(_told, form=form))
+    groups, alone = jobs_of([one.rank for one in told])
     made: list[Any] = []
     refused = False
-    for file, one in each_file(work, trace_files(arguments.traces)):
-        if isinstance(one, TraceError):
+    for position in alone:
+        one = told[position]
+        if one.rank.broken is not None and one.more is None:
             refused = True
-            print(f"error: {' '.join(str(one).split())}", file=sys.stderr)
-            if arguments.json:
-                made.append({"file": file, "error": str(one)})
-        else:
-            made.append(one)
-    if made:
-        _show(made, form, many, file)
-    return 1 if refused else 0
+            print(f"error: {one.rank.path}: {one.rank.broken}", file=sys.stderr)
+            if form == "json":
+                made.append({"file": one.rank.path, "error": f"{one.rank.path}: {one.rank.broken}"})
+        else:  # a rank without others is a trace like any
+            made.append(one.more or _shown(one.rank.path, form, 0))
+    return made, [job_facts(group) for group in groups], refused
 
 
-def _summary(file: str, form: str, top: int) -> Any:
-    """One file's summary: JSON values, a line of the overview, or text."""
-    import sys
+def _told(path: str, form: str) -> Told:
+    """A file as a rank, and its summary where it is none."""
+    from dataclasses import replace
 
+    from trace_util.events import TraceError
     from trace_util.facts import trace_facts
+    from trace_util.job.gathering import Told
+    from trace_util.job.places import local_copy
+    from trace_util.job.rank import broken_rank, facts_of
+    from trace_util.links import link
     from trace_util.reader import read_trace
 
-    trace = read_trace(file, columns="summary")
-    facts = trace_facts(trace)
+    try:
+        with local_copy(path) as file:
+            trace = replace(read_trace(file, columns="summary", processes=1), path=path)
+    except TraceError as error:
+        return Told(broken_rank(path, str(error)))
+    links = link(trace)
+    facts = trace_facts(trace, links)
+    rank = facts_of(trace, path, links, facts)
+    return Told(rank, None if rank.rank is not None else _formed(trace, facts, form, 0))
+
+
+def _shown(path: str, form: str, top: int) -> Any:
+    """One file's summary: JSON values, a line of the overview, or text."""
+    from dataclasses import replace
+
+    from trace_util.facts import trace_facts
+    from trace_util.job.places import local_copy
+    from trace_util.reader import read_trace
+
+    with local_copy(path) as file:
+        trace = replace(read_trace(file, columns="summary"), path=path)
+    return _formed(trace, trace_facts(trace), form, top)
+
+
+def _formed(trace: Any, facts: Any, form: str, top: int) -> Any:
+    import sys
+
     if form == "json":
         from trace_util.report.summary_json import summary_json
 
@@ -76,20 +134,43 @@ def _summary(file: str, form: str, top: int) -> Any:
     return summary_text(trace, facts, style_of(sys.stdout), top)
 
 
-def _show(made: list[Any], form: str, many: bool, file: str) -> None:
+def _show_one(made: Any, arguments: argparse.Namespace) -> None:
     import shlex
     import sys
 
-    if form == "json":
+    if arguments.json:
         from trace_util.report.summary_json import encoded
 
-        sys.stdout.write(encoded(made if many else made[0]))
-    elif form == "line":
-        from trace_util.report.overview import overview_text
-        from trace_util.report.text import style_of
-
-        sys.stdout.write(overview_text(made, style_of(sys.stdout)))
-        print(f"next: trace-util summary {shlex.quote(made[0].file)}", file=sys.stderr)
+        sys.stdout.write(encoded(made))
     else:
-        sys.stdout.write(made[0])
-        print(f"next: trace-util explain {shlex.quote(file)}", file=sys.stderr)
+        sys.stdout.write(made)
+        print(f"next: trace-util explain {shlex.quote(arguments.traces[0])}", file=sys.stderr)
+
+
+def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -> None:
+    import shlex
+    import sys
+
+    from trace_util.report.text import style_of
+
+    if as_json:
+        from trace_util.report.job_json import job_json
+        from trace_util.report.summary_json import encoded
+
+        if made or jobs:
+            sys.stdout.write(encoded([*made, *({"job": job_json(job)} for job in jobs)]))
+        return
+    parts = []
+    if made:
+        from trace_util.report.overview import overview_text
+
+        parts.append(overview_text(made, style_of(sys.stdout)))
+    if jobs:
+        from trace_util.report.job import job_summary
+
+        parts += [job_summary(job, style_of(sys.stdout), top) for job in jobs]
+    sys.stdout.write("\n".join(parts))
+    if made:
+        print(f"next: trace-util summary {shlex.quote(made[0].file)}", file=sys.stderr)
+    elif jobs:
+        print(f"next: trace-util explain {shlex.quote(jobs[0].name)}", file=sys.stderr)

@@ -1,0 +1,508 @@
+"""Facts of jobs of generated ranks, whose figures are known; grouping, places, stores, commands."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_trace import kernel, mark, op, written
+from rank_traces import (
+    ADD_US,
+    BEGIN_US,
+    GEMM_US,
+    HIDDEN_US,
+    LAST_US,
+    REDUCE,
+    STEP_US,
+    cut_off,
+    rank_document,
+    write_ranks,
+)
+
+from trace_util.cli import main
+from trace_util.events import TraceError
+from trace_util.job import engine
+from trace_util.job.engine import DIED, Failed, each_done
+from trace_util.job.facts import JobFacts, job_facts
+from trace_util.job.findings import job_findings, numbers
+from trace_util.job.gathering import Told, gathered, gathered_with, rank_told
+from trace_util.job.grouping import jobs_of
+from trace_util.job.places import find_places, local_copy, means_several
+from trace_util.job.rank import RankFacts, rank_facts, rank_in_name, without_rank
+from trace_util.job.spending import OUTSIDE
+from trace_util.job.store import Store
+from trace_util.report.job import job_explanation, job_summary
+from trace_util.report.values import filled
+
+US = 1000
+
+
+def job_of(folder: Path) -> JobFacts:
+    (group,), alone = jobs_of(gathered([str(folder)], workers=1))
+    assert not alone
+    return job_facts(group)
+
+
+@pytest.fixture
+def straggling(tmp_path: Path) -> JobFacts:
+    """Four ranks; rank 2 computes 500 µs longer in step 3, rank 1 is 300 late in step 4."""
+    how: dict[str, Any] = {"slow": {(2, 3): 500}, "late": {(1, 4): 300}}
+    return job_of(write_ranks(tmp_path / "run", 4, **how))
+
+
+def test_step_of_a_rank_is_work_communication_and_idle(tmp_path: Path) -> None:
+    path = write_ranks(tmp_path, 2, slow={(1, 3): 500}) / "rank0.json"
+    first, second, third = rank_facts(str(path)).steps
+    assert (first.number, first.mark_ns, first.kernels, first.launches) == (
+        2, STEP_US * US, 4, 4,
+    )  # fmt: skip
+    assert first.collectives == 2
+    assert first.work_ns == (GEMM_US + ADD_US) * US
+    assert first.exposed_ns == LAST_US * US
+    assert first.comm_ns == (LAST_US + HIDDEN_US) * US
+    # From the mark to the end of the last collective; the GPU begins 100 µs into the step.
+    assert first.duration_ns == (BEGIN_US + GEMM_US + ADD_US + LAST_US) * US
+    assert first.idle_ns == BEGIN_US * US
+    # Rank 0 waits 500 µs for rank 1, and needs as much itself as in the step before.
+    assert second.exposed_ns == (LAST_US + 500) * US
+    assert second.own_ns == second.work_ns + second.idle_ns
+    assert third.duration_ns == (STEP_US - 500) * US  # from the late end of the step before
+
+
+def test_names_of_kernels_and_ops_say_where_time_went(tmp_path: Path) -> None:
+    path = write_ranks(tmp_path, 2, late={(0, 2): 300}) / "rank0.json"
+    step = rank_facts(str(path)).steps[0]
+    assert [(one.name, one.times, one.total_ns) for one in step.spent] == [
+        ("gemm_kernel", 1, GEMM_US * US),
+        ("add_kernel", 1, ADD_US * US),
+    ]
+    host = {one.name: one.total_ns for one in step.host}
+    assert host[OUTSIDE] == (STEP_US - 90) * US  # the mark without the annotation inside
+    assert host["forward"] == (90 - 40 - 20 - 4 - 4) * US
+    assert host["aten::mm"] == 30 * US and host["cudaLaunchKernel"] == (10 + 5 + 4 + 4) * US
+
+
+def test_collectives_without_a_correlation_belong_to_the_step_they_follow(tmp_path: Path) -> None:
+    document = rank_document(0, 2)
+    for event in document["traceEvents"]:
+        if event["name"] == REDUCE:
+            event["args"]["correlation"] = 0  # as on ROCm
+    steps = rank_facts(str(written(document, tmp_path))).steps
+    assert [step.collectives for step in steps] == [2, 2, 2]
+    assert [step.exposed_ns for step in steps] == [LAST_US * US] * 3
+
+
+def test_a_rank_on_the_cpu_has_the_collectives_of_its_backend(tmp_path: Path) -> None:
+    aside = {"pid": 100, "tid": 7}
+    events = [
+        mark(1, 0, 1000),
+        op(100, 400, "aten::mm"),
+        op(500, 10, "c10d::allreduce_"),
+        {**op(450, 350, "gloo:all_reduce", **aside), "cat": "user_annotation"},
+    ]
+    info = {"backend": "gloo", "rank": 0, "world_size": 2}
+    path = written({"distributedInfo": info, "traceEvents": events}, tmp_path)
+    (step,) = rank_facts(str(path)).steps
+    assert (step.work_ns, step.comm_ns, step.exposed_ns) == (400 * US, 350 * US, 300 * US)
+    assert (step.duration_ns, step.idle_ns) == (1000 * US, 300 * US)
+    spent = {one.name: one.total_ns for one in step.host}
+    assert spent[OUTSIDE] == (1000 - 400 - 10 - 300) * US  # waiting in the collective is no cause
+    assert "gloo:all_reduce" not in spent
+
+
+def test_the_gpu_with_collectives_is_the_ranks_own(tmp_path: Path) -> None:
+    document = rank_document(1, 2)
+    document["traceEvents"].append(kernel(0, 5000, 77, device=5, name="other"))
+    step = rank_facts(str(written(document, tmp_path))).steps[0]
+    assert step.work_ns == (GEMM_US + ADD_US) * US
+
+
+def test_work_queued_before_the_first_step_is_not_its_own(tmp_path: Path) -> None:
+    document = rank_document(0, 2)
+    document["traceEvents"].append(kernel(-40, 90, None, name="earlier", device=0))
+    step = rank_facts(str(written(document, tmp_path))).steps[0]
+    assert step.duration_ns == (BEGIN_US - 50 + GEMM_US + ADD_US + LAST_US) * US
+    assert step.work_ns == (GEMM_US + ADD_US) * US
+
+
+def test_without_step_marks_the_window_is_one_step(tmp_path: Path) -> None:
+    document = rank_document(0, 2)
+    events = [e for e in document["traceEvents"] if not e["name"].startswith("ProfilerStep")]
+    facts = rank_facts(str(written({**document, "traceEvents": events}, tmp_path)))
+    (step,) = facts.steps
+    assert step.number == -1 and step.kernels == 12 and step.collectives == 6
+    assert step.exposed_ns == 3 * LAST_US * US
+    job = job_facts([facts, facts])
+    assert "no step marks" in job_summary(job)
+
+
+# --- jobs ---------------------------------------------------------------------------------------
+
+
+def test_slow_rank_is_named_with_its_step_and_its_kernel(straggling: JobFacts) -> None:
+    two, three, four = straggling.steps
+    assert two.slow is None
+    assert three.slow is not None and (three.slow.rank, three.slow.kind) == (2, "work")
+    assert three.slow.excess_ns == 500 * US
+    assert three.slow.cause is not None and three.slow.cause.name == "gemm_kernel"
+    assert (three.slow.cause.ns, three.slow.cause.others_ns) == (1100 * US, 600 * US)
+
+
+def test_late_rank_is_idle_and_its_cpu_is_outside_any_op(tmp_path: Path) -> None:
+    folder = write_ranks(tmp_path, 4, late={(1, 4): 300}, steps=3)
+    path = folder / "rank1.json"
+    document = json.loads(path.read_text())
+    for event in document["traceEvents"]:
+        if event["name"] == "ProfilerStep#4":
+            event["dur"] += 300
+    path.write_text(json.dumps(document))
+    slow = job_of(folder).steps[2].slow
+    assert slow is not None and (slow.rank, slow.kind) == (1, "idle")
+    assert slow.excess_ns == 300 * US
+    assert slow.cause is not None and slow.cause.name == OUTSIDE
+    assert slow.cause.ns - slow.cause.others_ns == 300 * US
+
+
+def test_shares_of_a_job_are_of_its_ranks_step_time(tmp_path: Path) -> None:
+    job = job_of(write_ranks(tmp_path, 2, slow={(1, 2): 300}, steps=1))
+    step = BEGIN_US + GEMM_US + ADD_US + 300 + LAST_US
+    assert job.steps[0].total_ns == 2 * step * US
+    assert job.exposed_share == (2 * LAST_US + 300) / (2 * step)
+    assert job.comm_share == (2 * LAST_US + 300 + 2 * HIDDEN_US) / (2 * step)
+    assert job.waiting_share == 300 / (2 * step)
+    assert job.imbalance == pytest.approx(1100 / 950 - 1)
+    assert job.median_step_ns == step * US
+
+
+def test_small_differences_make_no_straggler(tmp_path: Path) -> None:
+    job = job_of(write_ranks(tmp_path, 4, slow={(2, 3): 40}))
+    assert all(step.slow is None for step in job.steps)
+    assert not [one for one in job_findings(job) if one.id == "slow-rank"]
+
+
+def test_ranks_that_all_differ_make_no_straggler(tmp_path: Path) -> None:
+    slow = {(rank, 2): 100 * rank for rank in range(6)}
+    assert job_of(write_ranks(tmp_path, 6, slow=slow, steps=1)).steps[0].slow is None
+
+
+def test_missing_broken_and_cut_off_ranks_are_told_and_left_out(tmp_path: Path) -> None:
+    folder = write_ranks(tmp_path / "run", 6, leave_out=(3,), slow={(4, 2): 5000})
+    (folder / "rank1.json").write_text("not a trace")
+    cut_off(folder / "rank4.json")
+    job = job_of(folder)
+    assert job.world_size == 6 and job.missing == (3,)
+    assert [one.rank for one in job.broken] == [1, 4]
+    assert job.broken[0].broken is not None and job.broken[0].broken.startswith("not JSON")
+    assert "the end of the file is missing" in (job.broken[1].broken or "")
+    assert [one.rank for one in job.sound] == [0, 2, 5]
+    assert all(step.ranks == (0, 2, 5) for step in job.steps)
+    assert all(step.slow is None for step in job.steps)
+    told = job_summary(job)
+    assert "3 sound of 6" in told and "missing        3" in told
+    assert f"broken: rank 1 ({folder}/rank1.json): not JSON" in told.replace("\n          ", " ")
+
+
+def test_steps_and_kernels_that_ranks_do_not_share_are_told(tmp_path: Path) -> None:
+    folder = write_ranks(tmp_path, 4)
+    (folder / "rank3.json").write_text(json.dumps(rank_document(3, 4, steps=2)))
+    document = rank_document(2, 4)
+    for event in document["traceEvents"]:
+        if event["name"] == "add_kernel":
+            event["name"] = "mul_kernel"
+    (folder / "rank2.json").write_text(json.dumps(document))
+    job = job_of(folder)
+    assert job.incomplete_steps == (4,) and job.steps[2].ranks == (0, 1, 2)
+    assert job.unlike_kernels == (2, 3)  # another name, and fewer of each
+
+
+def test_findings_say_what_to_do(straggling: JobFacts) -> None:
+    found = {one.id: one for one in job_findings(straggling)}
+    assert list(found) == ["slow-rank", "exposed-communication"]
+    text = job_explanation(straggling)
+    assert "rank 2 is the slow one in 1 of 3 steps (3): it needs 500 µs longer" in text
+    claim = filled(found["exposed-communication"].claim, found["exposed-communication"].values)
+    assert "waiting for a later rank" in claim
+
+
+def test_text_of_a_job(straggling: JobFacts, tmp_path: Path) -> None:
+    assert (
+        job_summary(straggling).replace(str(tmp_path), "")
+        == """\
+job /run/rank*.json
+  ranks          4 sound of 4, NVIDIA H200
+  step           1.80 ms median of 3 steps (min 1.00, max 2.50 ms), each of its slowest rank
+  communication  27.2 % of the ranks' step time; 22.6 % exposed, 11.3 % waiting for a later rank
+  imbalance      11.9 % over the mean rank's own time, mean of the steps
+
+ranks, mean of a step; own: without what only waits or communicates
+  rank  steps     step      own    work    idle  collectives  exposed  kernels  slow in
+     0      3  1.77 ms  1.30 ms  700 µs  600 µs       547 µs   467 µs        4        0
+     1      3  1.77 ms  1.40 ms  700 µs  700 µs       447 µs   367 µs        4        1
+     2      3  1.77 ms  1.47 ms  867 µs  600 µs       380 µs   300 µs        4        1
+     3      3  1.77 ms  1.30 ms  700 µs  600 µs       547 µs   467 µs        4        0
+
+steps, on all ranks
+  step     time  own median  own max  exposed  slow rank, and what takes it longer than the others
+    #2  1.00 ms      800 µs   800 µs   20.0 %  -
+    #3  2.50 ms     1.80 ms  2.30 ms   23.0 %  2, +500 µs: work, gemm_kernel
+    #4  1.80 ms     1.30 ms  1.60 ms   23.6 %  1, +300 µs: idle
+"""
+    )
+
+
+def test_many_ranks_are_cut_to_the_slow_ones(tmp_path: Path) -> None:
+    job = job_of(write_ranks(tmp_path, 16, slow={(11, 3): 500}, steps=2))
+    text = job_summary(job, most=3)
+    assert "and 13 faster ranks, all with --json" in text
+    ranks = text[text.index("\nranks") :].splitlines()[3:6]
+    assert any(line.split()[0] == "11" for line in ranks)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [([], ""), ([3], "3"), ([5, 1, 2, 3], "1-3, 5"), ([0, 2, 4], "0, 2, 4")]
+)
+def test_numbers_are_joined(values: list[int], words: str) -> None:
+    assert numbers(values) == words
+
+
+# --- which files are one job --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "rank", "joined"),
+    [
+        ("run/rank0.json.gz", 0, "run/rank*.json.gz"),
+        ("run/trace_rank_12.json", 12, "run/trace_rank_*.json"),
+        ("run/Rank-7/trace.json", 7, "run/Rank-*/trace.json"),
+        ("rank1/tp2_rank3.json", 3, "rank1/tp2_rank*.json"),
+        ("run/frank5.json", None, "run/frank5.json"),
+        ("run/trace.json", None, "run/trace.json"),
+    ],
+)
+def test_rank_in_a_name(path: str, rank: int | None, joined: str) -> None:
+    assert rank_in_name(path) == rank and without_rank(path) == joined
+
+
+def rank(path: str, number: int | None, world: int | None = 4, **how: Any) -> RankFacts:
+    return RankFacts(path, 1, number, world, **{"start_ns": 10**18, "window_ns": 10**9, **how})
+
+
+def test_names_group_ranks_and_keep_runs_apart() -> None:
+    found = [rank(f"runs/{run}_rank{r}.json", r) for run in "ab" for r in (1, 0)]
+    jobs, alone = jobs_of([*found, rank("runs/c_rank0.json", 0), rank("runs/d.json", None)])
+    assert [job.name for job in jobs] == ["runs/a_rank*.json", "runs/b_rank*.json"]
+    assert [one.rank for one in jobs[0].ranks] == [0, 1]
+    assert alone == [4, 5]
+
+
+def test_ranks_without_names_belong_together_when_recorded_at_once() -> None:
+    nodes = [rank(f"job/node{r // 2}/host_{r}.json", r) for r in range(4)]
+    later = [rank(f"job/x{r}.json", r, start_ns=2 * 10**18) for r in range(2)]
+    (first, second), alone = jobs_of([*nodes, *later, rank("job/y.json", 5, 8)])
+    assert first.name == "job" and len(first.ranks) == 4 and len(second.ranks) == 2
+    assert alone == [6]
+
+
+def test_each_cycle_of_a_schedule_is_a_job() -> None:
+    cycles = [rank(f"{cycle}.{r}.json", r, 2) for cycle in (1, 2) for r in (0, 1)]
+    jobs, alone = jobs_of(cycles)
+    assert [[one.path for one in job.ranks] for job in jobs] == [
+        ["1.0.json", "1.1.json"],
+        ["2.0.json", "2.1.json"],
+    ]
+    assert not alone
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+def test_places_are_folders_globs_and_addresses(tmp_path: Path) -> None:
+    folder = write_ranks(tmp_path / "run", 2)
+    paths = [str(folder / f"rank{r}.json") for r in (0, 1)]
+    assert [one.path for one in find_places([str(folder)])] == paths
+    assert [one.path for one in find_places([f"{folder}/rank*.json", paths[0]])] == paths
+    by_address = find_places([f"file://{folder}"])
+    assert [one.path for one in by_address] == [f"file://{path}" for path in paths]
+    assert [one.path for one in find_places([f"file://{folder}/rank[1].json"])] == [
+        f"file://{paths[1]}"
+    ]
+    stamps = {one.stamp for one in find_places([str(folder)])} | {one.stamp for one in by_address}
+    assert len(stamps) == 4 and "" not in stamps
+    assert means_several([f"file://{folder}"]) and not means_several([f"file://{paths[0]}"])
+
+
+def test_traces_in_any_file_system_are_read_by_any_executor(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for one in range(2):
+        memory.pipe_file(f"/job/rank{one}.json", json.dumps(rank_document(one, 2)).encode())
+    with ThreadPoolExecutor(2) as executor:
+        found = gathered(["memory://job"], executor)
+    assert [one.path for one in found] == ["memory:///job/rank0.json", "memory:///job/rank1.json"]
+    assert all(one.broken is None and len(one.steps) == 3 for one in found)
+    memory.pipe_file("/job/rank1.json", b"nothing")
+    broken = rank_facts("memory:///job/rank1.json")
+    assert broken.broken is not None and "trace-util-" not in broken.broken
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nosuch://x/y", "nosuch://x/y: cannot be reached: Protocol not known: nosuch"),
+        ("memory://nowhere", "memory://nowhere: no .json or .json.gz file there"),
+    ],
+)
+def test_places_that_are_not_there_are_said(address: str, message: str) -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(TraceError, match=message.replace(".", r"\.")):
+        find_places([address])
+    with pytest.raises(TraceError), local_copy(address):
+        raise AssertionError("was found")
+
+
+# --- running and resuming -----------------------------------------------------------------------
+
+
+def length(path: str) -> int:
+    """Work for the engine: the size of a file; some names end the process, or fail."""
+    name = Path(path).name
+    if name.startswith("killer"):
+        os._exit(9)
+    if name.startswith("bug"):
+        raise IndexError("a bug")
+    return len(path)
+
+
+def test_a_file_that_kills_its_process_sinks_only_itself() -> None:
+    files = ["a", "killer1", "bug", *(f"file{i}" for i in range(12)), "killer2"]
+    found = dict(each_done(length, files, workers=2))
+    assert len(found) == len(files)
+    assert found.pop(1) == found.pop(15) == Failed(DIED)
+    assert found.pop(2) == Failed("IndexError: a bug")
+    assert all(found[index] == len(files[index]) for index in found)
+
+
+def test_two_processes_tell_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_ranks(tmp_path / "run", 3, slow={(1, 3): 500})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    alone = gathered([str(folder)], workers=1)
+    monkeypatch.setattr(engine, "WORTH_BYTES", 1)
+    assert gathered([str(folder)], workers=2) == alone
+    assert not list((tmp_path / "cache").rglob("*.jsonl"))  # nothing stays of a job that is done
+
+
+def test_an_interrupted_job_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_ranks(tmp_path / "run", 4)
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(engine, "WORTH_BYTES", 1)
+
+    def interrupted(path: str) -> Told:
+        if path.endswith("rank2.json"):
+            raise KeyboardInterrupt
+        return rank_told(path)
+
+    with pytest.raises(KeyboardInterrupt):
+        gathered_with(interrupted, find_places([str(folder)]), workers=1)
+    (kept,) = cache.rglob("*.jsonl")
+    done = [json.loads(line)["path"] for line in kept.read_bytes().splitlines()]
+    assert done == [str(folder / f"rank{r}.json") for r in range(2)]
+    assert sorted(p.name for p in folder.iterdir()) == [f"rank{r}.json" for r in range(4)]
+    read: list[str] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, *args: Any, **more: Any) -> Any:
+            read.append(args[2])
+            return super().submit(*args, **more)
+
+    with Counting(1) as executor:
+        found = gathered([str(folder)], executor)
+    assert sorted(read + done) == sorted(str(folder / f"rank{r}.json") for r in range(4))
+    assert found == gathered([str(folder)], workers=1)
+    assert not list(cache.rglob("*.jsonl"))
+
+
+def test_facts_in_a_named_file_stay_and_follow_the_files(tmp_path: Path) -> None:
+    folder = write_ranks(tmp_path / "run", 3)
+    (folder / "rank2.json").write_text("broken")
+    kept = tmp_path / "facts.jsonl"
+    first = gathered([str(folder)], facts_file=kept)
+    assert len(kept.read_bytes().splitlines()) == 2  # a broken one is tried again
+    with kept.open("ab") as file:
+        file.write(b'{"version": "cut o')
+    changed = json.dumps(rank_document(1, 3, slow={(1, 2): 700}))
+    (folder / "rank1.json").write_text(changed)
+    store = Store(kept)
+    known = [store.known(place) for place in find_places([str(folder)])]
+    assert known[0] == first[0] and known[1:] == [None, None]
+    second = gathered([str(folder)], facts_file=kept)
+    assert second[0] == first[0] and second[1] != first[1]
+    assert second[1].steps[0].work_ns == (GEMM_US + ADD_US + 700) * US
+    assert len(kept.read_bytes().splitlines()) == 4
+
+
+def test_facts_of_another_version_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_ranks(tmp_path / "run", 2)
+    kept = tmp_path / "facts.jsonl"
+    gathered([str(folder)], facts_file=kept)
+    monkeypatch.setattr("trace_util.job.store.VERSION", "another")
+    assert all(Store(kept).known(place) is None for place in find_places([str(folder)]))
+
+
+def test_a_file_of_something_else_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("mine\n")
+    with pytest.raises(TraceError, match="is there already and holds no facts"):
+        Store(path)
+    assert path.read_text() == "mine\n"
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_summary_answers_for_ranks_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ranks(tmp_path / "run", 4, slow={(2, 3): 500})
+    (folder / "other.json").write_text(json.dumps(rank_document(0, 1, told=False)))
+    code, out, err = told(capsys, "summary", str(folder))
+    assert code == 0 and out.startswith("1 trace in ") and "\njob " in out
+    code, out, _ = told(capsys, "summary", str(folder), "--json")
+    one, job = json.loads(out)
+    assert code == 0 and one["kernels"]["count"] == 12
+    assert job["job"]["ranks_found"] == 4
+    assert [step["slow_rank"] and step["slow_rank"]["rank"] for step in job["job"]["steps"]] == [
+        None, 2, None,
+    ]  # fmt: skip
+    assert job["job"]["steps"][1]["slow_rank"]["excess_us"] == 500
+
+
+def test_a_broken_rank_fails_the_command_and_not_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ranks(tmp_path / "run", 3)
+    cut_off(folder / "rank1.json")
+    code, out, _ = told(capsys, "summary", str(folder), "--json")
+    (job,) = json.loads(out)
+    assert code == 1
+    assert [one["rank"] for one in job["job"]["broken"]] == [1]
+    assert len(job["job"]["steps"]) == 3
+
+
+def test_one_rank_is_a_trace_like_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_ranks(tmp_path / "run", 2, leave_out=(1,))
+    code, out, _ = told(capsys, "summary", str(folder), "--json")
+    (one,) = json.loads(out)
+    assert code == 0 and one["kernels"]["count"] == 12

@@ -1,0 +1,112 @@
+"""The facts of many ranks, gathered from wherever the work runs, and kept for the next try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trace_util.events import TraceError
+from trace_util.job.engine import Failed, each_done, progress, worth_processes
+from trace_util.job.places import Place, find_places
+from trace_util.job.rank import RankFacts, broken_rank, rank_facts
+from trace_util.job.store import Store, default_path
+
+
+@dataclass(frozen=True)
+class Told:
+    """The facts of a file as a rank, and what else the work was asked for about it."""
+
+    rank: RankFacts
+    more: Any = None
+
+
+def gathered(
+    targets: Sequence[str],
+    executor: Executor | None = None,
+    *,
+    workers: int | None = None,
+    facts_file: Path | None = None,
+) -> list[RankFacts]:
+    """The facts of all traces that the targets name, in their order.
+
+    ``executor`` is where the work runs, by default the cores of this machine. An interrupted call
+    resumes: with ``facts_file`` from that file, which stays, and else from one in the user's cache,
+    which is removed once all is done.
+
+    Raises:
+        TraceError: a target names no file.
+    """
+    places = find_places(targets)
+    told = gathered_with(rank_told, places, executor, workers=workers, facts_file=facts_file)
+    return [one.rank for one in told]
+
+
+def rank_told(path: str) -> Told:
+    """The facts of a trace and nothing more."""
+    return Told(rank_facts(path))
+
+
+def gathered_with(
+    work: Callable[[str], Told],
+    places: Sequence[Place],
+    executor: Executor | None = None,
+    *,
+    workers: int | None = None,
+    facts_file: Path | None = None,
+) -> list[Told]:
+    """What ``work`` tells of each place, in their order; ranks that are known are not read again.
+
+    Raises:
+        TraceError: nothing can be told of any of several files, and the reason is no refusal.
+    """
+    large = worth_processes([(place.path, place.size_bytes) for place in places])
+    if executor is None and not large and not any("://" in place.path for place in places):
+        workers = 1
+    keeps = facts_file is not None or (large and len(places) > 1)
+    store = Store(facts_file or default_path(places)) if keeps else None
+    found: dict[int, Told] = {}
+    complete = False
+    try:
+        for index, told in _all(work, places, store, executor, workers):
+            found[index] = told
+        complete = True
+    finally:
+        if store is not None:
+            store.close(remove=complete and facts_file is None)
+    return [found[index] for index in range(len(places))]
+
+
+def _all(
+    work: Callable[[str], Told],
+    places: Sequence[Place],
+    store: Store | None,
+    executor: Executor | None,
+    workers: int | None,
+) -> Iterator[tuple[int, Told]]:
+    todo = []
+    for index, place in enumerate(places):
+        known = store.known(place) if store else None
+        if known is not None and known.rank is not None:
+            yield index, Told(known)
+        else:
+            todo.append(index)
+    failures: list[str] = []
+    with progress(len(places)) as done:
+        for _ in range(len(places) - len(todo)):
+            done()
+        files = [places[index].path for index in todo]
+        for at, result in each_done(work, files, executor, workers):
+            index = todo[at]
+            if isinstance(result, Failed):
+                failures.append(result.reason)
+                result = Told(broken_rank(places[index].path, result.reason))
+            elif store is not None:
+                store.add(places[index], result.rank)
+            done()
+            yield index, result
+    if len(failures) > 1 and len(failures) == len(places) and len(set(failures)) == 1:
+        # All for one reason: it is the engine (no trace_util there, say) and not the files.
+        raise TraceError(f"no file could be read: {failures[0]}")
