@@ -95,6 +95,11 @@ class Events:
     def __len__(self) -> int:
         return len(self.start_ns)
 
+    def __repr__(self) -> str:
+        from trace_util.report.notebook import events_repr
+
+        return events_repr(self)
+
     @property
     def end_ns(self) -> NDArray[np.int64]:
         """Start plus duration, int64 nanoseconds ``[n]``."""
@@ -144,6 +149,16 @@ class Trace:
     repairs: dict[str, int] = field(default_factory=dict)  # what was mended, and how often
     skipped: dict[str, int] = field(default_factory=dict)  # what was left out, and how often
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        from trace_util.report.notebook import trace_repr
+
+        return trace_repr(self)
+
+    def _repr_html_(self) -> str:
+        from trace_util.report.notebook import trace_html
+
+        return trace_html(self)
 
     def name_of(self, row: int) -> str:
         """The name of the event at index ``row`` of the columns."""

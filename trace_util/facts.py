@@ -92,6 +92,16 @@ class Facts:
     gaps: Gaps
     unprofiled_step: UnprofiledStep | None
 
+    def __repr__(self) -> str:
+        from trace_util.report.notebook import facts_repr
+
+        return facts_repr(self)
+
+    def _repr_html_(self) -> str:
+        from trace_util.report.notebook import facts_html
+
+        return facts_html(self)
+
     @property
     def window_ns(self) -> int | None:
         """The length of the window."""
