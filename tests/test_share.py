@@ -19,6 +19,7 @@ import pytest
 from conftest import RECORDED
 from loopback_hub import Account, Bucket, Fault, LoopbackHub, loopback_hub
 
+from trace_util.events import TraceError
 from trace_util.json_strings import text_of
 
 EVENT = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1,"dur":2}'
@@ -259,6 +260,38 @@ def test_mirror_deletes_nothing_below_other_folders_and_nothing_after_a_failure(
     assert client(*arguments, cwd=work).code == 0
     files = set(hub.buckets["ada/traces"].files)
     assert files == {*REMOTES, *(f"new/{remote}" for remote in REMOTES[:2]), "README.md"}
+
+
+def test_mirror_never_deletes_outside_of_its_folder_whatever_the_hub_lists():
+    from trace_util.outcome import Upload
+    from trace_util.share.mirroring import mirrored
+
+    class Generous:
+        endpoint = "https://huggingface.co"
+        deleted: list[str] = []
+
+        def listing(self, bucket: str, prefix: str = "") -> list[str]:
+            return ["other/x.json.gz", "new/x.json.gz", "new/kept.json.gz", "new/notes.md"]
+
+        def delete(self, bucket: str, paths: list[str]) -> dict[str, str]:
+            self.deleted += paths
+            return {}
+
+        def __getattr__(self, name: str) -> Any:  # the page, which is not what is tested here
+            raise TraceError("not here")
+
+    said: list[str] = []
+    result = mirrored(
+        Generous(),  # type: ignore[arg-type]
+        Upload("ada/traces", public=True),
+        "new/",
+        {"new/kept.json.gz"},
+        say=said.append,
+        ask=None,
+        yes=True,
+    )
+    assert Generous.deleted == ["new/x.json.gz"] == list(result.deleted)
+    assert said[0] == "only in the bucket: new/x.json.gz"
 
 
 def test_dry_run_creates_and_sends_nothing(hub, client, work):
@@ -657,6 +690,14 @@ def test_an_answer_that_got_lost_is_looked_up(hub, client, work):
     ran = client("traces", "-b", "traces", "--json", cwd=work)
     assert ran.code == 0 and remotes(ran.outcome["sent"]) == REMOTES
     assert sorted(hub.buckets["ada/traces"].files) == [*REMOTES[:2], REMOTES[2], "README.md"]
+
+
+def test_what_was_stored_counts_as_sent_when_it_cannot_be_looked_up(hub, client, work):
+    hub.faults.append(Fault("/paths-info", 503))
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
+    assert ran.code == 0 and remotes(ran.outcome["sent"]) == REMOTES
+    assert ran.outcome["failed"] == []
+    assert "the page of ada/traces was not written: ada/traces: " in ran.err
 
 
 def test_a_storage_that_cannot_be_reached(hub, client, work):
