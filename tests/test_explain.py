@@ -158,6 +158,18 @@ def test_overhead_finding_gives_the_cost_of_a_launch(tmp_path):
 def test_partly_idle_steps_are_told(tmp_path):
     assert "gpu-waits" in ids(made_of(70, 120, **unprofiled(100)), tmp_path)
     assert "gpu-waits" not in ids(made_of(95, 120, **unprofiled(100)), tmp_path)
+    # At its fastest, 90 us, the step has the GPU's 85 us filled.
+    varies = found(made_of(85, 120, **unprofiled(100)), tmp_path, "gpu-waits")
+    assert claim(varies).endswith(
+        "the fastest, 90.0 µs, leaves no such time: the CPU's speed varies"
+    )
+
+
+def test_what_is_used_already_is_not_advised(tmp_path):
+    made = made_of(5, 200, **unprofiled(80))
+    made.op("Torch-Compiled Region: 0/0", 0.5, 20)
+    finding = found(made, tmp_path, "overhead-bound")
+    assert finding.next_step.endswith("a larger batch, CUDA graphs")
 
 
 def test_graph_would_pay_for_repeated_kernels(tmp_path):

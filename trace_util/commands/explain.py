@@ -1,4 +1,9 @@
-"""What bounds this run, which numbers say so, and what to do next."""
+"""What bounds this run, which numbers say so, and what to do next.
+
+overhead-bound: the GPU waits for the CPU's launches; compute-bound, memory-bound: for arithmetic or
+for memory; communication-bound, copy-bound: for collectives or copies; kernel-bound: for kernels
+that the trace does not let one tell apart; undecided: the profiler may be what slows the run.
+"""
 
 from __future__ import annotations
 

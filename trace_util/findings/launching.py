@@ -41,24 +41,43 @@ def gpu_waits(scene: Scene) -> Iterator[Finding]:
         return
     if not scene.is_unprofiled and not scene.idle_is_explained:
         return  # launches are missing from the trace, and with them the work of the steps
+    told = scene.facts.unprofiled_step
+    fastest = told.min_ns if told else None
+    # Where the fastest step is full, the CPU is fast enough at its best: its speed varies.
+    varies = fastest is not None and scene.step_gpu_ns >= FULL * fastest
     values = (
         ns("idle", step - scene.step_gpu_ns),
         ns("step", step),
         share("part", 1 - part),
         count("launches", launches),
         ns("each", step / launches),
+        ns("fastest", fastest),
     )
-    graphs = "" if scene.facts.graph_launches else ", torch.compile, CUDA graphs"
     yield Finding(
         "overhead-bound" if part < HALF else "gpu-waits",
         FindingKind.COST,
         "{idle} of each {step} step ({part}) the GPU has nothing to do: {launches:launch/launches} "
-        "a step, {each} of the step for each",
+        "a step, {each} of the step for each"
+        + (
+            "; the fastest, {fastest}, leaves no such time: the CPU's speed varies"
+            if varies
+            else ""
+        ),
         values,
         "over 10 % of the unprofiled step (measured: full steps leave at most 3 %), or over 90 % "
         "of a profiled one (measured: profiling makes the GPU's share up to 4.4 times smaller)",
-        "launch less often and more at once: a larger batch" + graphs,
+        "launch less often and more at once: a larger batch" + _other_means(scene),
     )
+
+
+def _other_means(scene: Scene) -> str:
+    """The means of launching less that the run does not use yet."""
+    is_compiled = any(name.startswith("Torch-Compiled Region") for name in scene.trace.names)
+    means = [
+        *([] if is_compiled or scene.facts.graph_launches else ["torch.compile"]),
+        *([] if scene.facts.graph_launches else ["CUDA graphs"]),
+    ]
+    return "".join(f", {one}" for one in means)
 
 
 def graphs_absent(scene: Scene) -> Iterator[Finding]:

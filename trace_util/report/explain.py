@@ -161,7 +161,16 @@ def _findings(found: Explanation, style: Style) -> Iterator[str]:
 
 
 def explanation_json(trace: Trace, found: Explanation) -> dict[str, Any]:
-    """The same facts; times in microseconds, ``rows`` as positions in the file's list of events."""
+    """The same facts, under names that stay.
+
+    ``file``, ``gpu``; ``regime`` (``null``: nothing can be said), its ``reason`` as a sentence and
+    its ``threshold``; ``evidence`` and ``window``, lists of ``{name, value, unit}``; ``roofline``
+    (why there are no shares of a peak, else ``null``) and ``peak_source`` (URL); ``kernels`` with
+    counts, FLOPs, bytes and rates of each name, op and shapes; ``findings``, each with ``id``,
+    ``kind``, ``claim``, ``evidence``, ``threshold``, ``next_step`` and ``rows``, the positions of
+    the events that show it in the file's list of events. Times are in microseconds, rates a second,
+    shares 0 to 1.
+    """
     return {
         "file": found.path,
         "gpu": found.gpu,

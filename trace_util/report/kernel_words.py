@@ -9,6 +9,11 @@ _ROLES = {
     "reduction": "reduction", "normalization": "normalization", "communication": "collective",
     "copy": "copy", "elementwise": "elementwise",
 }  # fmt: skip
+# Ops that compute nothing, which Inductor's names mention all the same.
+_VIEWS = (
+    "_unsafe_view", "view", "reshape", "permute", "transpose", "t", "expand", "squeeze",
+    "unsqueeze", "as_strided", "slice", "select",
+)  # fmt: skip
 
 
 def kernel_words(name: KernelName) -> str:
@@ -17,7 +22,8 @@ def kernel_words(name: KernelName) -> str:
         return name.short
     if name.role in ("memcpy", "memset"):
         return name.short
-    what = " + ".join(name.ops) if name.ops and name.role != "gemm" else _ROLES.get(name.role or "")
+    ops = [op for op in name.ops if op not in _VIEWS] or list(name.ops)
+    what = " + ".join(ops) if ops and name.role != "gemm" else _ROLES.get(name.role or "")
     words = [word for word in (name.dtype, what or name.short) if word]
     text = " ".join(words)
     if name.tile:
