@@ -108,9 +108,20 @@ class Reading:
         return next((up for up in self.above(row) if self.name(up) in names), None)
 
     def launches_in(self, outer: int) -> list[int]:
-        """The launches within a host event, on its thread."""
+        """The launches within a host event, on its thread, in file order."""
+        events = self.trace.events
+        rows, starts = self._launches_by_start
+        low = np.searchsorted(starts, events.start_ns[outer], side="left")
+        high = np.searchsorted(starts, events.end_ns[outer], side="right")
+        # Those of other threads lie in the same stretch of time.
+        return sorted(row for row in rows[low:high].tolist() if outer in self.above(row))
+
+    @cached_property
+    def _launches_by_start(self) -> tuple[Indexes, Indexes]:
+        """The launches in order of start, and their starts."""
         rows = np.flatnonzero(self.links.is_launch)
-        return [row for row in rows.tolist() if outer in self.above(row)]
+        rows = rows[np.argsort(self.trace.events.start_ns[rows], kind="stable")]
+        return rows, self.trace.events.start_ns[rows]
 
     def computed(self, kernel: int) -> Computed:
         """What a kernel computes."""
