@@ -209,6 +209,16 @@ def test_cpu_run_shows_only_what_the_cpu_does(tmp_path: Path) -> None:
     assert found.passed
 
 
+def test_cpu_time_on_a_cpu_is_no_cost_of_dispatch(tmp_path: Path) -> None:
+    on_cpu = together(remove_all(*GPU, *CALLS), set_run(device="cpu", gpu=None))
+    eager = broken_copy(recorded(ONE_MM), tmp_path / "a", on_cpu)
+    compiled = broken_copy(recorded(ONE_ADDMM), tmp_path / "b", on_cpu)
+    found = check(read_trace(eager), against=[read_trace(compiled)])
+    (dearer,) = (claim for claim in found.claims if claim.id == "1.8")
+    assert dearer.verdict == "unseen"
+    assert "holds its arithmetic too" in dearer.reason
+
+
 def test_lost_gpu_activity_is_not_an_idle_gpu(tmp_path: Path) -> None:
     found = checked(broken_copy(recorded(ONE_MM), tmp_path, remove_all(*GPU)))
     (busy,) = (claim for claim in found.claims if claim.id == "1.1")

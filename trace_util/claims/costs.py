@@ -25,6 +25,8 @@ def dearer_on_the_cpu(scene: Scene) -> Ruling:
     assert scene.eager is not None and scene.compiled is not None
     if reason := unlike(scene):
         return unseen(reason)
+    if "none" in (scene.eager.facts.gpu_activity, scene.compiled.facts.gpu_activity):
+        return unseen("the run was on the CPU, where a step's CPU time holds its arithmetic too")
     eager, compiled = scene.eager.dispatch(), scene.compiled.dispatch()
     if eager is None or compiled is None:
         return unseen("the steps have no annotation to take the CPU's time from")

@@ -217,7 +217,7 @@ CLAIMS = (
           two_kernels, of="eager"),
     Claim("1.5", "an occupancy query precedes the GEMM's launch and not the add's", occupancy),
     Claim("1.6", "the cold first step has a dead window between the annotation and aten::matmul",
-          dead_window, of="eager", needs_gpu=False),
+          dead_window, of="eager"),
     Claim("1.7", "compiled, one aten::addmm replaces mm and add; the GPU still runs a Memcpy DtoD "
           "(the bias) and the GEMM", one_addmm, of="compile"),
     Claim("1.8", "compile makes the CPU side of one small op dearer", dearer, of="both"),
