@@ -189,12 +189,15 @@ class Slow:
                 and self._is_launch(c)
             ]
             figures = found.setdefault(one["name"], [0, Decimal(0), Decimal(0), 0, Decimal(0)])
-            figures[0] += 1
-            figures[1] += one["dur"]
             figures[2] += one["dur"] - sum(
                 (e["dur"] for k, e in enumerate(self.events) if self._directly_in(k) == i),
                 Decimal(0),
             )
+            around = self._op(i)
+            if around is not None and self.events[around]["name"] == one["name"]:
+                continue
+            figures[0] += 1
+            figures[1] += one["dur"]
             figures[3] += len(inside)
             figures[4] += sum(
                 (self.events[g]["dur"] for g in self.gpu if self.launch[g] in inside), Decimal(0)

@@ -151,6 +151,19 @@ def test_op_figures_are_total_self_launches_and_gpu_time() -> None:
     assert t.metadata_only and not linear.metadata_only
 
 
+def test_op_inside_its_own_overload_is_a_part_of_it() -> None:
+    facts = facts_of(
+        op(0, 20, "aten::sum"),
+        op(5, 10, "aten::sum"),
+        call(6, 2),
+        kernel(30, 4),
+        op(40, 5, "aten::sum"),
+    )
+    (one,) = facts.ops
+    assert (one.count, one.total_ns, one.self_ns) == (2, us(25), us(23))
+    assert (one.launches, one.gpu_ns) == (1, us(4))
+
+
 def test_annotations_know_what_was_launched_in_them_and_marks_are_none() -> None:
     facts = facts_of(
         mark(2, 0, 100),
@@ -279,6 +292,11 @@ def test_step_figures_are_of_the_work_that_it_launched() -> None:
     assert (five.cpu_ns, five.last_gpu_end_ns) == (us(15), us(45))
     assert (six.kernels, six.copies, six.launches, six.gpu_busy_ns) == (1, 0, 1, us(5))
     assert facts.median_step_ns == us(20)
+
+
+def test_step_mark_of_2021_is_no_time_of_ops() -> None:
+    (step,) = facts_of(complete("Operator", "ProfilerStep#5", 0, 20), op(4, 3)).steps
+    assert step.cpu_ns == us(3)
 
 
 def test_time_on_the_cpu_ends_with_the_step() -> None:

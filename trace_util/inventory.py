@@ -49,7 +49,11 @@ class KernelFacts:
 
 @dataclass(frozen=True)
 class OpFacts:
-    """All ops of one name. An op without a launch beneath it is metadata only."""
+    """All ops of one name. An op without a launch beneath it is metadata only.
+
+    An op right inside one of the same name (`aten::sum` and its other overload) counts as a part of
+    that one, as it does in PyTorch's averages.
+    """
 
     name: str
     count: int
@@ -163,16 +167,18 @@ def _commonest_op(trace: Trace, rows: Indexes, ops: Indexes) -> dict[int, str]:
 def op_facts(trace: Trace, links: Links, launched: Launched) -> tuple[OpFacts, ...]:
     """Ops by name; step marks, which were ops in 2021, left out."""
     events = trace.events
-    count, total, launches, gpu_ns = np.zeros((4, len(trace.names)), dtype=np.int64)
+    count, total, own, launches, gpu_ns = np.zeros((5, len(trace.names)), dtype=np.int64)
     is_op = _without_marks(trace, links, Kind.CPU_OP)
     for rows in in_blocks(is_op):
-        name = events.name[rows]
-        inside = launched.inside(rows)
+        np.add.at(own, events.name[rows], events.duration_ns[rows])
+        around = links.op[rows]
+        rows = rows[(around < 0) | (events.name[around] != events.name[rows])]
+        name, inside = events.name[rows], launched.inside(rows)
         count += np.bincount(name, minlength=len(count))
         np.add.at(total, name, events.duration_ns[rows])
         np.add.at(launches, name, inside.launches)
         np.add.at(gpu_ns, name, inside.gpu_ns)
-    own = np.maximum(total - inner_ns(trace, links, is_op), 0)
+    own = np.maximum(own - inner_ns(trace, links, is_op), 0)
     columns = np.stack((count, total, own, launches, gpu_ns))
     found = np.flatnonzero(count)
     return tuple(
