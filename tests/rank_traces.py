@@ -3,8 +3,8 @@
 Every step of every rank, in µs from the step's start: the CPU launches two kernels, ``gemm`` (600)
 and then ``add`` (100), and two all-reduces. The first runs beside ``add`` for 80 and is hidden; the
 second begins when the rank is done with its own work and ends on all ranks together, 200 after the
-last one has come. ``slow`` makes a rank's ``gemm`` longer in a step, ``late`` keeps its CPU outside
-any op for longer before it launches.
+last one has come; the CPU waits for it. ``slow`` makes a rank's ``gemm`` longer in a step, ``late``
+keeps its CPU outside any op for longer before it launches; the step then takes all ranks longer.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def rank_document(
     """The trace of one rank; its clock is ``clock_us`` ahead."""
     slow, late = slow or {}, late or {}
     events: list[Event] = []
+    at = clock_us
     for index in range(steps):
         number = FIRST_STEP + index
-        at = index * STEP_US + clock_us
         arrivals = [arrival_us(one, number, slow, late) for one in range(world)]
         own = arrivals[rank]
         end = at + max(arrivals) + LAST_US
+        period = STEP_US + max(arrivals) - arrival_us(-1, number, {}, {})
         host = dict(pid=1000 + rank, tid=1000 + rank)
         wait = late.get((rank, number), 0)
         gemm = GEMM_US + slow.get((rank, number), 0)
@@ -60,7 +61,7 @@ def rank_document(
         on = dict(device=rank % 8)
         comm = dict(device=rank % 8, stream=20, name=REDUCE)
         events += [
-            mark(number, at, STEP_US, **host),
+            mark(number, at, period, **host),
             annotation(at + wait + 5, 90, "forward", **host),
             op(at + wait + 10, 40, "aten::mm", **host, **{"External_id": first}),
             call(at + wait + 20, 10, first, **host),
@@ -68,6 +69,9 @@ def rank_document(
             call(at + wait + 55, 5, first + 1, **host),
             call(at + wait + 72, 4, first + 2, **host),
             call(at + wait + 78, 4, first + 3, **host),
+            call(
+                at + wait + 100, end - at - wait - 100, None, name="cudaStreamSynchronize", **host
+            ),
             kernel(start, gemm, first, name="gemm_kernel", **on),
             kernel(add, ADD_US, first + 1, name="add_kernel", **on),
             kernel(add, HIDDEN_US, first + 2, **comm),
@@ -80,6 +84,7 @@ def rank_document(
             phase = "s" if place is host else "f"
             arrow = {"ph": phase, "id": id, "ts": ts, "cat": "ac2g", "name": "ac2g", **place}
             events.append(arrow if phase == "s" else {**arrow, "bp": "e"})
+        at += period
     names: list[Event] = []
     for pid, label in ((1000 + rank, "CPU"), (rank % 8, f"GPU {rank % 8}")):
         for name, args in (

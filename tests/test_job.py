@@ -70,7 +70,7 @@ def test_step_of_a_rank_is_work_communication_and_idle(tmp_path: Path) -> None:
     # Rank 0 waits 500 µs for rank 1, and needs as much itself as in the step before.
     assert second.exposed_ns == (LAST_US + 500) * US
     assert second.own_ns == second.work_ns + second.idle_ns
-    assert third.duration_ns == (STEP_US - 500) * US  # from the late end of the step before
+    assert second.duration_ns == (STEP_US + 500) * US and third.duration_ns == STEP_US * US
 
 
 def test_names_of_kernels_and_ops_say_where_time_went(tmp_path: Path) -> None:
@@ -81,7 +81,10 @@ def test_names_of_kernels_and_ops_say_where_time_went(tmp_path: Path) -> None:
         ("add_kernel", 1, ADD_US * US),
     ]
     host = {one.name: one.total_ns for one in step.host}
-    assert host[OUTSIDE] == (STEP_US - 90) * US  # the mark without the annotation inside
+    end = BEGIN_US + 300 + GEMM_US + ADD_US + LAST_US
+    # The mark without the annotation inside, and without the wait for the GPU.
+    assert host[OUTSIDE] == (STEP_US + 300 - 90 - (end - 400)) * US
+    assert "cudaStreamSynchronize" not in host
     assert host["forward"] == (90 - 40 - 20 - 4 - 4) * US
     assert host["aten::mm"] == 30 * US and host["cudaLaunchKernel"] == (10 + 5 + 4 + 4) * US
 
@@ -153,13 +156,7 @@ def test_slow_rank_is_named_with_its_step_and_its_kernel(straggling: JobFacts) -
 
 
 def test_late_rank_is_idle_and_its_cpu_is_outside_any_op(tmp_path: Path) -> None:
-    folder = write_ranks(tmp_path, 4, late={(1, 4): 300}, steps=3)
-    path = folder / "rank1.json"
-    document = json.loads(path.read_text())
-    for event in document["traceEvents"]:
-        if event["name"] == "ProfilerStep#4":
-            event["dur"] += 300
-    path.write_text(json.dumps(document))
+    folder = write_ranks(tmp_path, 4, late={(1, 4): 300})
     slow = job_of(folder).steps[2].slow
     assert slow is not None and (slow.rank, slow.kind) == (1, "idle")
     assert slow.excess_ns == 300 * US
@@ -234,22 +231,22 @@ def test_text_of_a_job(straggling: JobFacts, tmp_path: Path) -> None:
         == """\
 job /run/rank*.json
   ranks          4 sound of 4, NVIDIA H200
-  step           1.80 ms median of 3 steps (min 1.00, max 2.50 ms), each of its slowest rank
-  communication  27.2 % of the ranks' step time; 22.6 % exposed, 11.3 % waiting for a later rank
-  imbalance      11.9 % over the mean rank's own time, mean of the steps
+  step           2.30 ms median of 3 steps (min 1.00, max 2.50 ms), each of its slowest rank
+  communication  24.8 % of the ranks' step time; 20.7 % exposed, 10.3 % waiting for a later rank
+  imbalance      10.5 % over the mean rank's own time, mean of the steps
 
 ranks, mean of a step; own: without what only waits or communicates
   rank  steps     step      own    work    idle  collectives  exposed  kernels  slow in
-     0      3  1.77 ms  1.30 ms  700 µs  600 µs       547 µs   467 µs        4        0
-     1      3  1.77 ms  1.40 ms  700 µs  700 µs       447 µs   367 µs        4        1
-     2      3  1.77 ms  1.47 ms  867 µs  600 µs       380 µs   300 µs        4        1
-     3      3  1.77 ms  1.30 ms  700 µs  600 µs       547 µs   467 µs        4        0
+     0      3  1.93 ms  1.47 ms  700 µs  767 µs       547 µs   467 µs        4        0
+     1      3  1.93 ms  1.57 ms  700 µs  867 µs       447 µs   367 µs        4        1
+     2      3  1.93 ms  1.63 ms  867 µs  767 µs       380 µs   300 µs        4        1
+     3      3  1.93 ms  1.47 ms  700 µs  767 µs       547 µs   467 µs        4        0
 
 steps, on all ranks
   step     time  own median  own max  exposed  slow rank, and what takes it longer than the others
     #2  1.00 ms      800 µs   800 µs   20.0 %  -
     #3  2.50 ms     1.80 ms  2.30 ms   23.0 %  2, +500 µs: work, gemm_kernel
-    #4  1.80 ms     1.30 ms  1.60 ms   23.6 %  1, +300 µs: idle
+    #4  2.30 ms     1.80 ms  2.10 ms   18.5 %  1, +300 µs: idle, outside any op
 """
     )
 
@@ -506,3 +503,45 @@ def test_one_rank_is_a_trace_like_any(tmp_path: Path, capsys: pytest.CaptureFixt
     code, out, _ = told(capsys, "summary", str(folder), "--json")
     (one,) = json.loads(out)
     assert code == 0 and one["kernels"]["count"] == 12
+
+
+def test_explain_says_who_is_slow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_ranks(tmp_path / "run", 4, slow={(2, 3): 500})
+    (folder / "other.json").write_text(json.dumps(rank_document(0, 1, told=False)))
+    code, out, _ = told(capsys, "explain", str(folder))
+    assert code == 0 and "other.json" in out
+    assert "rank 2 is the slow one in 1 of 3 steps (3): it needs 500 µs longer" in out
+    code, out, _ = told(capsys, "explain", f"{folder}/rank*", "--json")
+    (job,) = json.loads(out)
+    assert job["job"]["findings"][0]["id"] == "slow-rank"
+    (folder / "rank0.json").write_text("")
+    code, out, _ = told(capsys, "explain", f"{folder}/rank*")
+    assert code == 1 and "1 trace is broken" in out and "an empty file" in " ".join(out.split())
+
+
+def test_compare_takes_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slow = {(1, number): 400 for number in (2, 3, 4)}
+    before = write_ranks(tmp_path / "before", 2)
+    after = write_ranks(tmp_path / "after", 2, slow=slow)
+    code, out, _ = told(capsys, "compare", str(before), str(after))
+    assert code == 0
+    assert "  slower    ranks 1 (+400 µs)\n" in out
+    assert "gemm_kernel: 1 -> 1 times, 600 µs -> 800 µs a step of a rank" in out
+    code, out, _ = told(capsys, "compare", str(before), str(after), "--json")
+    (one,) = json.loads(out)["differences"]
+    assert one["slower_ranks"] == [{"rank": 1, "more_us": 400}]
+    assert one["kernels"][0]["after_us"] == 800
+    code, out, err = told(capsys, "compare", str(before))
+    assert code == 1 and "one job has nothing to be compared with" in err
+    both = f"{tmp_path}/*/*.json"
+    code, out, err = told(capsys, "compare", both, str(before))
+    assert code == 1 and "2 jobs and 0 other traces; name the ranks of one job" in err
+
+
+def test_compare_takes_a_folder_of_a_few_traces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        written(rank_document(0, 1, told=False), tmp_path, f"{name}.json")
+    code, out, _ = told(capsys, "compare", str(tmp_path))
+    assert code == 0 and "B beside A" in out

@@ -2,7 +2,8 @@
 CPU rows came and went, and whether a step's time differs by more than its spread.
 
 Times are those without the profiler where the traces carry them, and those of the trace besides.
-Unlike runs are compared with a warning that says what differs.
+Unlike runs are compared with a warning that says what differs. Folders, patterns and addresses that
+hold the ranks of a job each are compared job by job.
 """
 
 from __future__ import annotations
@@ -13,38 +14,107 @@ EXAMPLE = """examples:
   trace-util compare traces/03_simple_mlp/64_128_768_3072_eager.json \\
     traces/03_simple_mlp/64_128_768_3072_compile.json
   trace-util compare compiled.json liger.json --baseline eager.json --json
+  trace-util compare "monday/rank*.json.gz" "tuesday/rank*.json.gz"
 """
+
+MOST_TRACES = 8  # of one folder that are compared, all in memory at once
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace files, two or more")
+    from trace_util.job.arguments import WHERE, add_where_arguments
+
+    parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"two or more; each {WHERE}")
     parser.add_argument(
         "--baseline",
-        metavar="TRACE",
+        metavar="WHERE",
         help="what the others are compared with, one of them or another; default: the first",
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
+    add_where_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comparison; returns 0."""
+    """Print the comparison; returns 0, and 1 where a rank of a job is broken."""
+    from trace_util.job.places import find_places, means_several
+
+    sides = list(args.traces)
+    if args.baseline and args.baseline not in sides:
+        sides.insert(0, args.baseline)
+    baseline = sides.index(args.baseline) if args.baseline else 0
+    if not any(means_several([side]) for side in sides):
+        return _traces(sides, baseline, args.json)
+    if len(sides) == 1:  # one folder of a few traces that are no job
+        return _within(args, [place.path for place in find_places(sides)])
+    return _jobs(args, sides, baseline)
+
+
+def _traces(paths: list[str], baseline: int, as_json: bool) -> int:
     import sys
 
     from trace_util.compare import comparison
-    from trace_util.reader import read_trace
+    from trace_util.job.places import read_place
     from trace_util.report.compare import compare_text
     from trace_util.report.compare_json import compare_json
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
-    paths = list(args.traces)
-    if args.baseline and args.baseline not in paths:
-        paths.insert(0, args.baseline)
-    baseline = paths.index(args.baseline) if args.baseline else 0
-    found = comparison([read_trace(path) for path in paths], baseline)
-    if args.json:
+    found = comparison([read_place(path) for path in paths], baseline)
+    if as_json:
         print(encoded(compare_json(found)), end="")
     else:
         print(compare_text(found, style_of(sys.stdout)), end="")
     return 0
+
+
+def _within(args: argparse.Namespace, paths: list[str]) -> int:
+    from trace_util.events import TraceError
+    from trace_util.job.arguments import told_of
+    from trace_util.job.gathering import rank_told
+    from trace_util.job.grouping import jobs_of
+    from trace_util.job.places import find_places
+
+    told = told_of(args, find_places(args.traces), rank_told)
+    jobs, _ = jobs_of([one.rank for one in told])
+    if jobs:
+        raise TraceError(
+            f"{jobs[0].name}: one job has nothing to be compared with; give another, or see how "
+            "its ranks differ with trace-util explain"
+        )
+    if len(paths) > MOST_TRACES:
+        raise TraceError(
+            f"{args.traces[0]}: {len(paths)} traces; compare {MOST_TRACES} at most, by their names"
+        )
+    return _traces(paths, 0, args.json)
+
+
+def _jobs(args: argparse.Namespace, sides: list[str], baseline: int) -> int:
+    import sys
+
+    from trace_util.events import TraceError
+    from trace_util.job.arguments import told_of
+    from trace_util.job.comparison import job_comparison
+    from trace_util.job.facts import job_facts
+    from trace_util.job.gathering import rank_told
+    from trace_util.job.grouping import Group, jobs_of
+    from trace_util.job.places import find_places
+    from trace_util.report.job_comparison import job_comparison_json, job_comparison_text
+    from trace_util.report.summary_json import encoded
+    from trace_util.report.text import style_of
+
+    jobs = []
+    for side in sides:
+        ranks = [one.rank for one in told_of(args, find_places([side]), rank_told)]
+        groups, alone = jobs_of(ranks)
+        if not groups and len(ranks) == 1:
+            groups, alone = [Group(side, (ranks[0],))], []
+        if len(groups) != 1 or alone:
+            many = f"{len(groups)} jobs and {len(alone)} other traces"
+            raise TraceError(f"{side}: holds {many}; name the ranks of one job")
+        jobs.append(job_facts(groups[0]))
+    found = job_comparison(jobs, baseline)
+    if args.json:
+        print(encoded(job_comparison_json(found)), end="")
+    else:
+        print(job_comparison_text(found, style_of(sys.stdout)), end="")
+    return 1 if any(job.broken for job in jobs) else 0

@@ -3,45 +3,123 @@
 overhead-bound: the GPU waits for the CPU's launches; compute-bound, memory-bound: for arithmetic or
 for memory; communication-bound, copy-bound: for collectives or copies; kernel-bound: for kernels
 that the trace does not let one tell apart; undecided: the profiler may be what slows the run.
+
+The ranks of a job are explained together: who is slow in which step and why, and what communication
+costs.
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trace_util.job.gathering import Told
 
 EXAMPLE = """examples:
   trace-util explain traces/03_simple_mlp/64_128_768_3072_eager.json
   trace-util explain trace.json.gz --json
+  trace-util explain "runs/rank*.json.gz"
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("trace", metavar="TRACE", help="a trace, or - for stdin")
+    from trace_util.job.arguments import WHERE, add_where_arguments
+
+    parser.add_argument("where", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
     parser.add_argument(
         "--top", type=int, default=5, metavar="N", help="kernels in the table (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all of the findings")
+    add_where_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the explanation of one trace."""
+    """Print the explanation of one trace, or of many; 1 if any of many was refused."""
+    from trace_util.job.places import find_places, means_several
+
+    if means_several(arguments.where):
+        return _many(arguments)
+    return _one(find_places(arguments.where)[0].path, arguments)
+
+
+def _one(path: str, arguments: argparse.Namespace) -> int:
     import shlex
     import sys
 
     from trace_util.explain import explanation
-    from trace_util.reader import read_trace
+    from trace_util.job.places import read_place
     from trace_util.report.explain import explanation_json, explanation_text
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
-    trace = read_trace(arguments.trace)
+    trace = read_place(path)
     found = explanation(trace)
     if arguments.json:
         sys.stdout.write(encoded(explanation_json(trace, found)))
         return 0
     sys.stdout.write(explanation_text(found, style_of(sys.stdout), max(arguments.top, 1)))
-    if arguments.trace != "-":
+    if path != "-":
         again = "check" if trace.header.run.get("lesson") else "open"
-        print(f"next: trace-util {again} {shlex.quote(arguments.trace)}", file=sys.stderr)
+        print(f"next: trace-util {again} {shlex.quote(path)}", file=sys.stderr)
     return 0
+
+
+def _many(arguments: argparse.Namespace) -> int:
+    """Each job as a whole, and a paragraph for each other trace."""
+    import sys
+    from functools import partial
+
+    from trace_util.job.arguments import told_of
+    from trace_util.job.facts import job_facts
+    from trace_util.job.grouping import jobs_of
+    from trace_util.job.places import find_places
+    from trace_util.report.job import job_explanation
+    from trace_util.report.job_json import job_explanation_json
+    from trace_util.report.summary_json import encoded
+    from trace_util.report.text import style_of
+
+    work = partial(_told, as_json=arguments.json)
+    told = told_of(arguments, find_places(arguments.where), work)
+    groups, alone = jobs_of([one.rank for one in told])
+    jobs = [job_facts(group) for group in groups]
+    made: list[Any] = []
+    refused = any(job.broken for job in jobs)
+    for position in alone:
+        one = told[position]
+        if one.rank.broken is not None and one.more is None:
+            refused = True
+            reason = f"{one.rank.path}: {one.rank.broken}"
+            print(f"error: {reason}", file=sys.stderr)
+            made += [{"file": one.rank.path, "error": reason}] if arguments.json else []
+        else:
+            made.append(one.more or _explained(one.rank.path, arguments.json))
+    if arguments.json:
+        made += [{"job": job_explanation_json(job)} for job in jobs]
+        sys.stdout.write(encoded(made))
+    else:
+        made += [job_explanation(job, style_of(sys.stdout)) for job in jobs]
+        sys.stdout.write("\n".join(made))
+    return 1 if refused else 0
+
+
+def _told(path: str, as_json: bool) -> Told:
+    """A file as a rank, and its explanation where it is none."""
+    from trace_util.job.gathering import Told
+    from trace_util.job.rank import rank_facts
+
+    rank = rank_facts(path)
+    if rank.rank is not None or rank.broken is not None:
+        return Told(rank)
+    return Told(rank, _explained(path, as_json))
+
+
+def _explained(path: str, as_json: bool) -> Any:
+    from trace_util.explain import explanation
+    from trace_util.job.places import read_place
+    from trace_util.report.explain import explanation_json, explanation_text
+
+    trace = read_place(path, processes=1)
+    found = explanation(trace)
+    return explanation_json(trace, found) if as_json else explanation_text(found)

@@ -83,19 +83,15 @@ def _many(
 
 def _told(path: str, form: str) -> Told:
     """A file as a rank, and its summary where it is none."""
-    from dataclasses import replace
-
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
     from trace_util.job.gathering import Told
-    from trace_util.job.places import local_copy
+    from trace_util.job.places import read_place
     from trace_util.job.rank import broken_rank, facts_of
     from trace_util.links import link
-    from trace_util.reader import read_trace
 
     try:
-        with local_copy(path) as file:
-            trace = replace(read_trace(file, columns="summary", processes=1), path=path)
+        trace = read_place(path, columns="summary", processes=1)
     except TraceError as error:
         return Told(broken_rank(path, str(error)))
     links = link(trace)
@@ -106,14 +102,10 @@ def _told(path: str, form: str) -> Told:
 
 def _shown(path: str, form: str, top: int) -> Any:
     """One file's summary: JSON values, a line of the overview, or text."""
-    from dataclasses import replace
-
     from trace_util.facts import trace_facts
-    from trace_util.job.places import local_copy
-    from trace_util.reader import read_trace
+    from trace_util.job.places import read_place
 
-    with local_copy(path) as file:
-        trace = replace(read_trace(file, columns="summary"), path=path)
+    trace = read_place(path, columns="summary")
     return _formed(trace, trace_facts(trace), form, top)
 
 

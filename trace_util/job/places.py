@@ -12,10 +12,11 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trace_util.events import TraceError
+from trace_util.events import Trace, TraceError
 from trace_util.files import ENDINGS, STDIN, trace_files
 
 HUB = "hf://buckets/"
@@ -132,6 +133,14 @@ def local_copy(path: str) -> Iterator[str]:
             yield str(copy)
         except TraceError as error:
             raise TraceError(str(error).replace(str(copy), path)) from None
+
+
+def read_place(path: str, *, columns: str = "all", processes: int | None = None) -> Trace:
+    """The trace at a path or an address, by the name that the user gave it."""
+    from trace_util.reader import read_trace
+
+    with local_copy(path) as file:
+        return replace(read_trace(file, columns=columns, processes=processes), path=path)
 
 
 def _fetched(address: str, folder: Path) -> Path:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from trace_util.document import CUT_OFF as NO_END
 from trace_util.events import Kind, Trace, TraceError
 from trace_util.facts import Facts, trace_facts
-from trace_util.job.places import local_copy
+from trace_util.job.places import read_place
 from trace_util.job.spending import Spent, host_spending, spending
 from trace_util.job.stretches import Stretches, stretches
 from trace_util.links import Links, link
-from trace_util.reader import read_trace
 from trace_util.sources import CUT_OFF, DAMAGED
 
 # Changes whenever facts of an older version must not be taken for those of this one.
@@ -72,9 +71,7 @@ class RankFacts:
 def rank_facts(path: str) -> RankFacts:
     """The facts of the trace at a path or an address; a broken one's say why."""
     try:
-        with local_copy(path) as file:
-            trace = read_trace(file, columns="summary", processes=1)
-        return facts_of(trace, path)
+        return facts_of(read_place(path, columns="summary", processes=1), path)
     except (TraceError, OSError, MemoryError) as error:
         return broken_rank(path, str(error) or type(error).__name__)
 
