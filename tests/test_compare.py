@@ -389,3 +389,14 @@ def test_foreign_traces_are_compared_without_a_traceback(shared_traces: Path) ->
         if a.size_bytes < 100_000 and b.size_bytes < 100_000:
             assert compare_text(comparison([a, b]))
     assert compare_text(comparison(traces[:1] + traces[-6:]))
+
+
+def test_our_kernel_with_another_activation_is_told_by_the_flags(tmp_path: Path) -> None:
+    def silu(document: dict[str, Any]) -> None:
+        document["run_facts"]["flags"]["activation"] = "silu"
+        for event in document["traceEvents"]:
+            event["name"] = str(event.get("name", "")).replace("GeluCUDAKernelImpl", "silu_kernel")
+
+    eager = broken_copy(MLP, tmp_path / "a", silu)
+    (fused,) = beside(eager, broken_copy(TRITON, tmp_path / "b", silu)).fused
+    assert fused.match.ops == ("silu", "mul")

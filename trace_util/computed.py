@@ -54,12 +54,21 @@ def computed(trace: Trace, links: Links, row: int) -> Computed:
     if split_k:
         ops: tuple[str, ...] = ()
     elif name.ops:
-        ops = name.ops
+        ops = _with_activation(trace, name)
     elif is_gemm:
         ops = GEMM_OPS.get(bare) or _by_epilogue(name)
     else:
         ops = (bare,) if bare and bare not in GEMM_OPS else ()
     return Computed(ops, is_gemm, split_k, name, op)
+
+
+def _with_activation(trace: Trace, name: KernelName) -> tuple[str, ...]:
+    """The ops of a name; our own kernels are named after GeGLU whatever their activation is."""
+    flags = trace.header.run.get("flags")
+    told = flags.get("activation") if isinstance(flags, dict) else None
+    if name.library != "fused_mlp" or not isinstance(told, str):
+        return name.ops
+    return tuple(told.removesuffix("_tanh") if op == "gelu" else op for op in name.ops)
 
 
 def _by_epilogue(name: KernelName) -> tuple[str, ...]:

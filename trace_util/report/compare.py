@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
-from trace_util.compare import ComparedRun, Comparison, Difference, FusedKernels, Kept, KernelUse
+from trace_util.compare import ComparedRun, Comparison, Difference, FusedKernels, KernelUse
 from trace_util.compare.uses import TransferUse
 from trace_util.kernel_names import decode
 from trace_util.ranges import Distinction, Range
@@ -160,10 +161,10 @@ def _kernels(one: Difference, before: str, after: str, per: str) -> Iterator[tup
 def fused_sentence(fused: FusedKernels) -> str:
     """``gelu and mul became triton_poi_…; a 50.3 MB intermediate no longer makes a round trip``."""
     match = fused.match
-    ops = " and ".join(match.ops) if len(match.ops) < 3 else ", ".join(match.ops)
+    ops = " and ".join(filter(None, (", ".join(match.ops[:-1]), match.ops[-1])))
     parts = [
         f"{ops} became {_short(match.whole)} (told by {match.told_by})",
-        *(_kept(kept, "no longer") for kept in fused.intermediates),
+        *_kept(fused, "no longer"),
         f"{_times(fused)} became {duration(match.whole.time.median_ns)}",
     ]
     return "; ".join(parts)
@@ -175,7 +176,7 @@ def split_sentence(split: FusedKernels) -> str:
     parts = [
         f"{_short(match.whole)} became {', '.join(map(_short, match.parts))} "
         f"(told by {match.told_by})",
-        *(_kept(kept, "now") for kept in split.intermediates),
+        *_kept(split, "now"),
         f"{duration(match.whole.time.median_ns)} became {_times(split)}",
     ]
     return "; ".join(parts)
@@ -188,15 +189,20 @@ def _times(fused: FusedKernels) -> str:
     )
 
 
-def _kept(kept: Kept, when: str) -> str:
-    tensor, told = kept.tensor, size(kept.tensor.size_bytes)
-    shape = f"{list(tensor.dims)} {tensor.dtype or 'of unknown dtype'}"
-    through = "through the GPU's memory"
-    if kept.count == 1:
-        article = "an" if told.startswith("8") or re.match(r"1[18](?!\d)", told) else "a"
-        return f"{article} {told} intermediate, {shape}, {when} makes a round trip {through}"
-    start = f"{_count(kept.count)} intermediates of {told} each, {shape}"
-    return f"{start}, {when} make round trips {through}"
+def _kept(fused: FusedKernels, when: str) -> Iterator[str]:
+    """What becomes of the intermediates, those of one size and shape together."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for kept in fused.intermediates:
+        tensor = kept.tensor
+        shape = f"{list(tensor.dims)} {tensor.dtype or 'of unknown dtype'}"
+        counts[size(tensor.size_bytes), shape] += kept.count  # type: ignore[assignment]
+    for (told, shape), count in counts.items():
+        if count == 1:
+            article = "an" if told.startswith("8") or re.match(r"1[18](?!\d)", told) else "a"
+            what = f"{article} {told} intermediate, {shape}, {when} makes a round trip"
+        else:
+            what = f"{_count(count)} intermediates of {told} each, {shape}, {when} make round trips"
+        yield f"{what} through the GPU's memory"
 
 
 def _transfers(found: Comparison, one: Difference, per: str) -> Iterator[tuple[str, str]]:
