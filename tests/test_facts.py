@@ -164,6 +164,11 @@ def test_op_inside_its_own_overload_is_a_part_of_it() -> None:
     assert (one.launches, one.gpu_ns) == (1, us(4))
 
 
+def test_annotation_with_the_name_of_an_op_takes_nothing_from_it() -> None:
+    facts = facts_of(annotation(0, 50, "mm"), op(5, 20, "mm"), op(30, 5, "aten::add"))
+    assert {one.name: one.self_ns for one in facts.ops} == {"mm": us(20), "aten::add": us(5)}
+
+
 def test_annotations_know_what_was_launched_in_them_and_marks_are_none() -> None:
     facts = facts_of(
         mark(2, 0, 100),

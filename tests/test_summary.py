@@ -28,6 +28,7 @@ from make_trace import (
 from trace_util.cli import main
 from trace_util.facts import trace_facts
 from trace_util.files import means_many, trace_files
+from trace_util.reader import read_trace
 from trace_util.report.summary import summary_text
 from trace_util.report.summary_json import us
 from trace_util.report.text import (
@@ -310,6 +311,16 @@ def test_every_public_trace_is_read_or_refused_in_one_sentence(
             assert one["gpu_busy_share"] is None or 0 < one["gpu_busy_share"] <= 1
             for device in one["devices"]:
                 assert device["window_busy_share"] <= 1
+
+
+@pytest.mark.parametrize("name", ["t4-with-stack-steps", "b200-same-stream-overlaps", "nccl-rank"])
+def test_columns_of_a_summary_suffice_for_one(name: str, shared_traces: Path) -> None:
+    path = shared_traces / f"{name}.json.gz"
+    brief, full = (trace_facts(read_trace(path, columns=c)) for c in ("summary", "all"))
+    for fact in ("kernels", "ops", "annotations", "launches", "copies", "devices", "queue_delay"):
+        assert getattr(brief, fact) == getattr(full, fact)
+    assert brief.window_ns == full.window_ns and brief.gaps.by_cause() == full.gaps.by_cause()
+    assert [s.cpu_ns for s in brief.steps] == [s.cpu_ns for s in full.steps]
 
 
 def test_figures_of_the_lessons_on_an_h200(
