@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from itertools import combinations
 
 import pytest
 
-from trace_util.plot.sweep import draw_sweep
+from trace_util.cli import main
+from trace_util.plot.scene import Box
+from trace_util.plot.sweep import draw_sweep, sweep_scene
 from trace_util.report.sweep import crossover, flops_per_s, table
 
 
@@ -63,6 +68,32 @@ def test_figure_is_the_same_every_time_and_names_where_it_is_from(tmp_path):
         draw_sweep(RESULT, tmp_path / name)
     first = (tmp_path / "a.svg").read_bytes()
     assert first == (tmp_path / "b.svg").read_bytes()
-    comments = "".join(re.findall(r"<!-- (.*?) -->", first.decode()))
-    for said in ("step, not profiled", "GPU busy", "the GPU takes over", "a GPU, torch 9"):
-        assert said in comments, said
+    texts = "\n".join(re.findall(r"<text[^>]*>(.*?)</text>", first.decode()))
+    told = ("a step without the profiler", "GPU busy", "overhead-bound", "a GPU · torch 9",
+            "1,000", "peak 1,000 TFLOP/s")  # fmt: skip
+    for said in told:
+        assert said in texts, said
+
+
+def test_figure_lays_no_text_on_another_and_each_point_in_its_place():
+    scene = sweep_scene(RESULT)
+    for a, b in combinations(scene.labels, 2):
+        assert not a.bounds.meets(b.bounds), (a.text, b.text)
+    dots = [s for s in scene.shapes if isinstance(s, Box) and s.title.startswith("2,000: ")]
+    assert [dot.title.split(": ")[1] for dot in dots] == ["80", "16", "40", "400"]
+    profiled, busy, step, _ = (dot.y for dot in dots)
+    assert profiled < step < busy, "more time lies higher"
+    # A factor of two is as long anywhere on a logarithmic axis.
+    assert step - profiled == pytest.approx((busy - step) * math.log(2) / math.log(2.5), abs=0.02)
+
+
+def test_plot_command_draws_a_sweep_and_prints_its_table(tmp_path, capsys):
+    path = tmp_path / "sweep_size.json"
+    path.write_text(json.dumps(RESULT))
+    assert main(["plot", str(path), "-o", str(tmp_path / "sweep.svg")]) == 0
+    said = capsys.readouterr().out
+    assert table(RESULT) in said and crossover(RESULT) in said
+    assert "overhead-bound" in (tmp_path / "sweep.svg").read_text()
+    path.write_text('{"flag": 1, "points": 2}')
+    assert main(["plot", str(path), "-o", str(tmp_path / "none.svg")]) == 1
+    assert capsys.readouterr().err.startswith("error: ")

@@ -15,7 +15,8 @@ EXAMPLE = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util plot``."""
     add = parser.add_argument
-    add("traces", metavar="TRACE", nargs="+", help="a trace; several are stacked")
+    add("traces", metavar="TRACE", nargs="+", help="a trace; several are stacked; or the .json of "
+        "a sweep, for its curves")  # fmt: skip
     add("-o", "--output", metavar="FILE", required=True, help="the figure, .svg or .png")
     add("--step", type=int, metavar="N", help="show one step, by its number in the trace")
     add("--range", metavar="A:B", help="show from A to B, in µs since the start of the window")
@@ -33,13 +34,22 @@ def run(args: argparse.Namespace) -> int:
 
     from trace_util.plot.figure import timeline
     from trace_util.plot.request import footer_of, view_of, write_figure
+    from trace_util.plot.sweep import sweep_in, sweep_scene
     from trace_util.reader import read_trace
+    from trace_util.report.sweep import crossover, table
+    from trace_util.report.text import Style
 
     view = view_of(args)
-    traces = [read_trace(path) for path in args.traces]
-    scene = timeline(traces, view, width=args.width, footer=footer_of(args))
+    sweep = sweep_in(Path(args.traces[0])) if len(args.traces) == 1 else None
+    if sweep is not None:
+        scene = sweep_scene(sweep, args.width, footer_of(args))
+    else:
+        traces = [read_trace(path) for path in args.traces]
+        scene = timeline(traces, view, width=args.width, footer=footer_of(args))
     output = Path(args.output)
     write_figure(scene, output, args.theme)
     print(output)
+    if sweep is not None:
+        print(f"\n{table(sweep, Style(width=120))}\n{crossover(sweep)}")
     print(f"{output}: {scene.width:.0f} x {scene.height:.0f} px", file=sys.stderr)
     return 0
