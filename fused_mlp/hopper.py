@@ -72,7 +72,6 @@ def _multiply_tiles(
     for index in range(gl.program_id(0), tiles_m * tiles_n, programs):
         m, n = tile_at(index, tiles_m, tiles_n, BAND)
         accumulator = gl.zeros((M // 2, N), gl.float32, layout)
-        previous = stage
         for k in range(gl.cdiv(dim, K)):
             mbarrier.wait(full.index(stage), phase)
             product = warpgroup_mma(
@@ -80,14 +79,14 @@ def _multiply_tiles(
                 is_async=True,
             )  # fmt: skip
             accumulator = warpgroup_mma_wait(1, deps=(product,))  # all but this one are done,
-            mbarrier.arrive(empty.index(previous), pred=k > 0)  # so the stage before is free
-            previous = stage
+            before = (stage + STAGES - 1) % STAGES  # so that the stage before is free
+            mbarrier.arrive(empty.index(before), pred=k > 0)
             stage += 1
             if stage == STAGES:
                 stage = 0
                 phase ^= 1
         accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
-        mbarrier.arrive(empty.index(previous))
+        mbarrier.arrive(empty.index((stage + STAGES - 1) % STAGES))
 
         pairs = accumulator.reshape((M // 2, N // (2 * G), 2, G)).permute((0, 1, 3, 2))
         gate, up = gl.split(pairs)
