@@ -39,23 +39,23 @@ def focus_on(trace: Trace, links: Links | None = None, facts: Facts | None = Non
     facts = facts or trace_facts(trace, links)
     if facts.window_start_ns is None or facts.window_end_ns is None:
         return None
-    gpu = np.flatnonzero(trace.events.is_kind(*GPU_KINDS) & links.is_sound)
+    gpu = np.flatnonzero(trace.events.is_kind(*GPU_KINDS))
     launches = np.flatnonzero(links.launches_kernels)
     notes = (*_first_launch(trace, links), *_largest_gaps(facts), *_fused(trace, links))
     return Focus(
-        *_view(trace, links, facts.window_start_ns, facts.window_end_ns),
+        *_view(trace, facts.window_start_ns, facts.window_end_ns),
         pinned=_streams(trace, gpu),
         expanded=_processes(trace, launches),
         notes=tuple(sorted(notes, key=lambda note: note.start_ns)),
     )
 
 
-def _view(trace: Trace, links: Links, start_ns: int, end_ns: int) -> tuple[int, int]:
+def _view(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int]:
     """The window with some air, inside the file: the UI ignores a view that leaves the trace."""
     events = trace.events
     air = (end_ns - start_ns) // 50
-    first = int(events.start_ns[links.is_sound].min())
-    last = int(events.end_ns[links.is_sound].max())
+    first = int(events.start_ns.min())
+    last = int(events.end_ns.max())
     return max(start_ns - air, first), min(end_ns + air, last)
 
 
@@ -146,7 +146,7 @@ def _largest_gaps(facts: Facts) -> Iterator[Note]:
 def _fused(trace: Trace, links: Links) -> Iterator[Note]:
     """The first run of the fused kernel that takes the most time, and what it does in one."""
     events = trace.events
-    kernels = np.flatnonzero(events.is_kind(Kind.KERNEL) & links.is_sound)
+    kernels = np.flatnonzero(events.is_kind(Kind.KERNEL))
     if (links.step[kernels] >= 0).any():
         kernels = kernels[links.step[kernels] >= 0]
     total = np.bincount(events.name[kernels], events.duration_ns[kernels], len(trace.names))

@@ -50,11 +50,6 @@ class Links:
     is_launch: NDArray[np.bool_]  # calls that put work on a stream, a runtime/driver pair once
     launches_kernels: NDArray[np.bool_]  # those of them that launch kernels or replay a graph
 
-    @property
-    def is_sound(self) -> NDArray[np.bool_]:
-        """All events: the reader leaves out those whose times cannot be true."""
-        return np.ones(len(self.parent), dtype=bool)
-
 
 def link(trace: Trace) -> Links:
     """The links of a trace's events."""

@@ -33,8 +33,8 @@ class Reading:
     @cached_property
     def first_ns(self) -> int:
         """The start of the first event, from which viewers count."""
-        sound = self.links.is_sound & (self.trace.events.kind != Kind.BOOKKEEPING)
-        starts = self.trace.events.start_ns[sound]
+        events = self.trace.events
+        starts = events.start_ns[events.kind != Kind.BOOKKEEPING]
         return int(starts.min()) if len(starts) else 0
 
     @property

@@ -56,7 +56,7 @@ def per(own: Reading, by_step: bool) -> int:
 def counted_rows(own: Reading, by_step: bool, *kinds: Kind) -> list[int]:
     """The events that belong to a step, or all of the file."""
     events = own.trace.events
-    mask = events.is_kind(*kinds) & own.links.is_sound
+    mask = events.is_kind(*kinds)
     if by_step:
         mask &= own.links.step >= 0
     rows: list[int] = np.flatnonzero(mask)[

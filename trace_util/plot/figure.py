@@ -42,7 +42,7 @@ def timeline(
     links = links or [link(trace) for trace in traces]
     facts = facts or [trace_facts(*both) for both in zip(traces, links, strict=True)]
     whole = list(zip(traces, links, facts, strict=True))
-    spans = [span_of(*one, view) for one in whole]
+    spans = [span_of(trace, facts, view) for trace, _, facts in whole]
     resolution = max(end - start for start, end, _ in spans) / plot_width(width) * cell
     panels = [panel_of(*one, view, resolution) for one in whole]
     headings = [heading(trace, one, view, titled=titled) for trace, _, one in whole]

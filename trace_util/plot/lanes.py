@@ -89,7 +89,7 @@ class Panel:
     notes: tuple[str, ...]  # what is not drawn, and why
 
 
-def span_of(trace: Trace, links: Links, facts: Facts, view: View) -> tuple[int, int, str]:
+def span_of(trace: Trace, facts: Facts, view: View) -> tuple[int, int, str]:
     """Start and end in ns of what a view shows, and the name of its start.
 
     Raises:
@@ -102,9 +102,8 @@ def span_of(trace: Trace, links: Links, facts: Facts, view: View) -> tuple[int, 
     if view.range_ns is not None:
         low, high = view.range_ns
         start, end = facts.window_start_ns + low, facts.window_start_ns + high
-        sound = links.is_sound
         events = trace.events
-        if not (sound & (events.start_ns < end) & (events.end_ns > start)).any():
+        if not ((events.start_ns < end) & (events.end_ns > start)).any():
             raise TraceError(
                 f"{trace.path}: nothing happens from {low / 1000:g} to {high / 1000:g} µs; "
                 f"the window is {(facts.window_ns or 0) / 1000:,.1f} µs long"
@@ -129,7 +128,7 @@ def _step_span(trace: Trace, facts: Facts, number: int | None) -> tuple[int, int
 
 def panel_of(trace: Trace, links: Links, facts: Facts, view: View, resolution_ns: float) -> Panel:
     """What a view of a trace shows, with nothing finer than ``resolution_ns`` drawn on its own."""
-    start, end, since = span_of(trace, links, facts, view)
+    start, end, since = span_of(trace, facts, view)
     roles = role_column(trace, links)
     hosts, host_notes = host_rows(trace, links, roles, start, end)
     streams, gpu_notes = gpu_rows(trace, links, roles, start, end)
@@ -219,7 +218,7 @@ def _arrows(
 
 
 def _first_of_each_launch(trace: Trace, links: Links) -> list[int]:
-    gpu: Indexes = np.flatnonzero(trace.events.is_kind(*GPU_KINDS) & links.is_sound)
+    gpu: Indexes = np.flatnonzero(trace.events.is_kind(*GPU_KINDS))
     return [int(row) for row in first_of_each_launch(trace, links, gpu)]
 
 

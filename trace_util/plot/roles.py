@@ -69,7 +69,6 @@ def role_column(trace: Trace, links: Links) -> NDArray[np.uint8]:
     for kind, role in _PLAIN.items():
         of_kind[kind] = role
     roles: NDArray[np.uint8] = of_kind[events.kind]
-    roles[~links.is_sound] = Role.NONE
     roles[[step.index for step in links.steps]] = Role.NONE
     _calls(trace, links, roles)
     _kernels(trace, roles)
