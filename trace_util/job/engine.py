@@ -6,6 +6,7 @@ An executor is anything that has the interface of ``concurrent.futures.Executor`
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from trace_util.events import TraceError
 from trace_util.parallel import cores
@@ -33,6 +35,7 @@ Result = TypeVar("Result")
 WORTH_BYTES = 64_000_000
 # What gzip saves on traces: 8 to 20 times, from 10 MB to 1 GB files of this kind.
 GZIP_RATIO = 10
+ANSWER_S = 10
 DIED = "the process that read it died; was it out of memory?"
 
 
@@ -149,8 +152,9 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
         distributed = import_module("distributed")
     except ImportError:
         raise TraceError("--scheduler: needs Dask; install the extra `cluster`") from None
+    _require_answer(address)
     try:
-        client = distributed.Client(address, timeout=10, set_as_default=False)
+        client = distributed.Client(address, timeout=ANSWER_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split()) or "no answer"
         raise TraceError(f"--scheduler {address}: no scheduler answers there: {said}") from None
@@ -159,6 +163,18 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
         yield client.get_executor(pure=False)
     finally:
         client.close()
+
+
+def _require_answer(address: str) -> None:
+    """Returns when something listens there; Dask itself would try for ten seconds, and be loud."""
+    found = urlsplit(address)
+    try:
+        if found.scheme not in ("tcp", "tls", "ucx", "ws", "wss") or not found.port:
+            raise ValueError("write tcp://HOST:8786")
+        socket.create_connection((found.hostname or "", found.port), ANSWER_S).close()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error) or "no answer"
+        raise TraceError(f"--scheduler {address}: no scheduler answers there: {said}") from None
 
 
 @contextmanager

@@ -78,25 +78,24 @@ def _in_bucket(address: str) -> Iterator[Place]:
 
     namespace, _, rest = address[len(HUB) :].partition("/")
     name, _, wanted = rest.partition("/")
+    if not namespace or not name:
+        raise TraceError(f"{address}: names no bucket; write {HUB}NAMESPACE/BUCKET/PREFIX")
     bucket = str(bucket_name(f"{namespace}/{name}"))
+    if wanted.lower().endswith(ENDINGS) and not glob.has_magic(wanted):
+        yield Place(f"{HUB}{bucket}/{wanted}")
+        return
     hub = Hub(current_token(None))
     folder = wanted.rstrip("/")
     if glob.has_magic(folder):
         folder = folder[: glob.escape(folder).index("[")].rpartition("/")[0]
         paths = [p for p in hub.listing(bucket, folder) if fnmatch.fnmatchcase(p, wanted)]
     else:
-        # A prefix is a folder's name or a file's; the listing answers by the start of the path.
-        within = (p for p in hub.listing(bucket, folder) if _is_within(p, folder))
-        paths = [p for p in within if p == folder or p.lower().endswith(ENDINGS)]
+        paths = [p for p in hub.listing(bucket, folder) if p.lower().endswith(ENDINGS)]
     if not paths:
         raise TraceError(f"{address}: no {' or '.join(ENDINGS)} file there")
     stamps = hub.hashes(bucket, paths)
     for path in sorted(paths):
         yield Place(f"{HUB}{bucket}/{path}", stamp=stamps.get(path, ""))
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def _by_fsspec(address: str) -> Iterator[Place]:
