@@ -36,7 +36,7 @@ from benchmarks import mlp_report  # noqa: E402
 
 TOKENS = (1, 64, 2048, 8192)
 MODES = ("default", "reduce-overhead", "max-autotune")
-INPUT_BYTES = 128 << 20  # sets of inputs in turn, together larger than any L2 cache
+CACHED_BYTES = 128 << 20  # more than any L2 cache: what a step touches is not there a step later
 MOST_SETS = 4
 POINTWISE_SIZE = (8192, 3072)
 REPLAYED = 30  # calls in one graph
@@ -158,7 +158,8 @@ def mlp_rows(shape: Any, tokens: int, dtype: Any, args: argparse.Namespace) -> l
     progress(f"{shape.name}, {tokens} tokens")
     torch.compiler.reset()
     weights = variants.Weights.random(shape, dtype)
-    sets = min(MOST_SETS, 1 + INPUT_BYTES // (tokens * shape.dim * 2))
+    touched = 2 * (tokens * (shape.dim + shape.hidden) + 3 * shape.dim * shape.hidden)
+    sets = min(MOST_SETS, 1 + CACHED_BYTES // touched)
     inputs = [torch.randn(tokens, shape.dim, device="cuda").to(dtype) for _ in range(sets)]
     modes = [m for m in args.modes if m != "max-autotune" or tokens >= AUTOTUNED_TOKENS]
     forwards = variants.forwards(weights, shape, modes)
@@ -169,6 +170,7 @@ def mlp_rows(shape: Any, tokens: int, dtype: Any, args: argparse.Namespace) -> l
         for name, forward in forwards.items()
     }
     steps = {name: variants.over(forward, inputs) for name, forward in forwards.items()}
+    gc.freeze()  # each capture collects garbage, and a compiler's heap takes long to walk
     for name in ("eager", "triton", "fused"):
         steps[f"{name} graph"] = variants.captured_over(forwards[name], inputs)
         errors[f"{name} graph"] = relative_error(steps[f"{name} graph"][0]()[checked], reference)
@@ -190,6 +192,7 @@ def mlp_rows(shape: Any, tokens: int, dtype: Any, args: argparse.Namespace) -> l
         for name in steps
     ]
     del weights, inputs, forwards, steps
+    gc.unfreeze()
     gc.collect()
     torch.cuda.empty_cache()
     return rows

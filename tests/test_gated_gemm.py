@@ -24,6 +24,10 @@ def test_gated_gemm_in_the_interpreter():
     kernel_cases.run("gated_gemm_cases", interpreted=True)
 
 
+def test_kernels_compile_for_gpus_that_are_not_here():
+    kernel_cases.run("compile_cases", interpreted=False)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 def test_gated_gemm_on_the_gpu():

@@ -78,6 +78,19 @@ def test_every_launch_agrees_with_float64(launch, shape):
     assert relative_error(result, reference) < TOLERANCE[dtype]
 
 
+@pytest.mark.skipif(INTERPRETED, reason="minutes in the interpreter")
+@pytest.mark.timeout(60)  # a deadlock is the fear
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_every_launch_agrees_over_many_steps_and_tiles(launch):
+    _usable(LAUNCHES[launch])
+    for dtype in (torch.bfloat16, torch.float16):
+        x, packed, reference = _case(3000, 776, 3080, dtype)
+        for _ in range(3):
+            with poisoned_outputs():
+                result = gated_linear(x, packed, 3080, launch=LAUNCHES[launch])
+            assert relative_error(result, reference) < TOLERANCE[dtype]
+
+
 @pytest.mark.parametrize("activation", REFERENCES)
 @pytest.mark.parametrize("launch", ("descriptor small", "pointer small", "hopper"))
 def test_every_activation_agrees_with_float64(launch, activation):
