@@ -365,3 +365,14 @@ def test_nesting_in_blocks_is_nesting_at_once(
         in_blocks = nest.parents_and_ops(trace.events, is_host, is_op)
     assert in_blocks[0].tolist() == at_once[0].tolist()
     assert in_blocks[1].tolist() == at_once[1].tolist()
+
+
+def test_op_around_what_is_still_open_is_known_in_the_next_block() -> None:
+    # The op ends where the third block begins, a nanosecond before the annotation inside it.
+    trace = trace_of(op(1, 9), annotation(2, 8.001), call(10, 0.001))
+    is_op = trace.events.is_kind(Kind.CPU_OP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nest, "BLOCK", 1)
+        patch.setattr(nest, "_SAMPLE", 1)
+        parent, around = nest.parents_and_ops(trace.events, np.ones(3, dtype=bool), is_op)
+    assert (parent.tolist(), around.tolist()) == ([-1, 0, 1], [-1, 0, 0])
