@@ -68,9 +68,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, say what would")
     check = parser.parse_args().check
     left = False
-    for page in pages.PAGES:
+    for page in (*pages.PAGES, pages.ROOT / "README.md"):
         before = page.read_text(encoding="utf-8")
         after, problems = refreshed(before)
+        if page not in pages.PAGES:
+            problems = []  # its prose speaks of versions and limits that no command prints
         changed = after != before
         if changed and not check:
             page.write_text(after, encoding="utf-8")
