@@ -13,28 +13,34 @@ from trace_util.events import Header
     ("name", "known_as", "dtype", "teraflops", "gigabytes_per_s"),
     [
         ("Tesla T4", "T4", "fp16", 65, 320),
-        ("Tesla V100-SXM2-16GB", "V100 SXM", "fp16", 125, 900),
+        ("Tesla V100-SXM2-16GB", "V100 SXM2", "fp16", 125, 900),
+        ("Tesla V100-SXM3-32GB", "V100 SXM3", "fp16", 130.8, 981),
         ("NVIDIA GeForce RTX 2080 Ti", "RTX 2080 Ti", "fp16", 53.8, 616),
         ("NVIDIA GeForce RTX 3090", "RTX 3090", "bf16", 71.16, 936),
         ("NVIDIA GeForce RTX 4090", "RTX 4090", "bf16", 165.2, 1008),
         ("NVIDIA GeForce RTX 4090", "RTX 4090", "fp8 e4m3", 330.3, 1008),
         ("NVIDIA GeForce RTX 5090", "RTX 5090", "bf16", 209.5, 1792),
         ("NVIDIA A10", "A10", "bf16", 125, 600),
+        ("NVIDIA A10G", "A10G", "bf16", 70, 600),
         ("NVIDIA A100-SXM4-40GB", "A100 40GB", "tf32", 156, 1555),
         ("A100-SXM4-40GB", "A100 40GB", "bf16", 312, 1555),
         ("NVIDIA A100-SXM4-80GB", "A100 80GB SXM", "bf16", 312, 2039),
         ("NVIDIA A100 80GB PCIe", "A100 80GB PCIe", "bf16", 312, 1935),
+        ("NVIDIA A100-SXM4-80GB", "A100 80GB SXM", "fp64", 19.5, 2039),
         ("NVIDIA L4", "L4", "bf16", 121, 300),
         ("NVIDIA L40S", "L40S", "bf16", 362.05, 864),
         ("NVIDIA H100 PCIe", "H100 PCIe", "bf16", 756, 2000),
         ("NVIDIA H100 80GB HBM3", "H100 SXM", "bf16", 989.4, 3350),
+        ("NVIDIA H100 80GB HBM3", "H100 SXM", "fp64", 66.9, 3350),
         ("NVIDIA H100 NVL", "H100 NVL", "bf16", 835.5, 3900),
         ("NVIDIA H200", "H200 SXM", "bf16", 989.4, 4800),
-        ("NVIDIA B200", "B200", "fp16", 2250, 8000),
+        ("NVIDIA B200", "B200", "fp16", 2250, 7700),
         ("AMD Instinct MI210", "MI210", "bf16", 181, 1638),
         ("AMD Instinct MI250X", "MI250X", "fp16", 191.5, 1638),
         ("AMD Instinct MI300X", "MI300X", "bf16", 1307.4, 5300),
+        ("AMD Instinct MI300X VF", "MI300X", "fp8 e4m3", 2614.9, 5300),
         ("AMD Instinct MI325X", "MI325X", "bf16", 1307.4, 6000),
+        ("AMD Instinct MI350X", "MI350X", "bf16", 2306.9, 8000),
         ("AMD Instinct MI355X", "MI355X", "bf16", 2516.6, 8000),
     ],
 )
@@ -49,6 +55,7 @@ def test_device_has_its_dense_peaks(name, known_as, dtype, teraflops, gigabytes_
 @pytest.mark.parametrize(
     "name",
     [None, "", "AMD Radeon Graphics", "ARTEMIS", "NVIDIA A100-PG509-200", "NVIDIA H100", "T400",
+     "Tesla V100-SXM3-32GB-H", "AMD Instinct MI250X / MI250", "NVIDIA GeForce RTX 3080",
      "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D", "NVIDIA A100X", "H2000",
      "NVIDIA H100 80GB HBM3 MIG 1g.10gb"],
 )  # fmt: skip
@@ -59,6 +66,9 @@ def test_unknown_device_is_none(name):
 def test_number_of_sms_tells_variants_apart():
     assert device("NVIDIA GeForce RTX 3080", 68).bytes_per_s == 760e9
     assert device("NVIDIA GeForce RTX 3080", 70).bytes_per_s == 912e9
+    assert device("AMD Instinct MI250X / MI250", 104).name == "MI250"
+    assert device("AMD Instinct MI250X / MI250", 110).name == "MI250X"
+    assert device("NVIDIA GeForce RTX 2060", 34) is None  # the 12 GB card, of which no data
     assert device("NVIDIA H200", 132).name == "H200 SXM"
     assert device("NVIDIA H200", 60) is None  # a partition is no H200
 

@@ -41,14 +41,12 @@ class Device:
 def device(name: str | None, sms: int | None = None) -> Device | None:
     """The peaks of the GPU of that name, ``None`` when unknown.
 
-    ``sms`` tells variants of one name apart, and refuses a GPU that has other than its data says
-    (a partition of it, for one).
+    ``sms`` tells variants of one name apart (without it such a name is unknown), and refuses a GPU
+    that has other than its data says (a partition of it, for one).
     """
     bare = _BRANDS.sub("", (name or "").strip())
-    for row in ROWS:
-        if bare in row.reported and sms in (None, 0, row.sms):
-            return _device(row)
-    return None
+    rows = [row for row in ROWS if bare in row.reported and sms in (None, 0, row.sms)]
+    return _device(rows[0]) if len(rows) == 1 else None
 
 
 def device_of(header: Header) -> Device | None:
