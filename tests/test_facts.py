@@ -407,6 +407,13 @@ def test_gap_into_a_wide_first_step_is_the_profilers() -> None:
     ]
 
 
+def test_window_without_any_work_is_one_gap() -> None:
+    steps = [mark(2, 0, 300), mark(3, 300, 20), mark(4, 320, 20)]
+    assert causes(*steps, kernel(500, 5, 9), call(330, 1, 1, name="cudaMalloc")) == [
+        (0, 340, Cause.OVERHEAD, -1)
+    ]
+
+
 def test_gaps_are_filled_by_copies_and_split_by_device() -> None:
     gaps = facts_of(
         mark(2, 0, 40), kernel(0, 10), copy(10, 20), kernel(30, 10), kernel(0, 30, device=1)

@@ -126,40 +126,42 @@ def _causes(
     rest; the CPU was in a synchronise when the device ran dry, or for most of the time until the
     next launch; the CPU had not launched yet.
     """
-    cause = np.full(len(start), Cause.UNKNOWN, dtype=np.uint8)
+    events, length = trace.events, end - start
+    cause = np.full(len(start), Cause.OVERHEAD, dtype=np.uint8)
     evidence = np.full(len(start), -1, dtype=np.int64)
-    open_to = np.ones(len(start), dtype=bool)
+    unsettled = np.ones(len(start), dtype=bool)
 
-    def settle(which: NDArray[np.bool_], why: Cause, rows: Indexes | int) -> None:
-        which = which & open_to
-        cause[which] = why
-        evidence[which] = np.broadcast_to(rows, which.shape)[which]
-        open_to[which] = False
+    def settle(at: Indexes, why: Cause, rows: Indexes) -> None:
+        is_open = unsettled[at]
+        at, rows = at[is_open], rows[is_open]
+        cause[at], evidence[at], unsettled[at] = why, rows, False
 
-    events = trace.events
-    profiler = _intervals(trace, _profiler_rows(trace))
-    row, filled = _most_of(profiler, start, end)
-    settle(2 * filled >= end - start, Cause.PROFILER, row)
+    row, filled = _most_of(_intervals(trace, _profiler_rows(trace)), start, end)
+    at = np.flatnonzero(2 * filled >= length)
+    settle(at, Cause.PROFILER, row[at])
 
-    launched = np.where(launch >= 0, events.start_ns[launch], end)
     called = np.where(launch >= 0, events.ends(launch), end)
-    settle((after >= 0) & ((launch < 0) | (called <= start)), Cause.UNKNOWN, -1)
+    at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start)))
+    settle(at, Cause.UNKNOWN, np.full(len(at), -1))
 
     wide = wide_first_step(links)
     if wide is not None:
-        settle((before < 0) & (links.step[launch] == 0), Cause.PROFILER, wide)
+        at = np.flatnonzero((before < 0) & (launch >= 0) & (links.step[launch] == 0))
+        settle(at, Cause.PROFILER, np.full(len(at), wide))
 
     flush = closing_flush(trace, links)
+    launched = np.where(launch >= 0, events.start_ns[launch], end)
     for process, rows in _waiting_rows(trace):
         mine = (launch < 0) | (events.process[launch] == process)
+        at = np.flatnonzero(unsettled & mine)
         waiting = _intervals(trace, rows)
-        row, ran_dry = _open_at(waiting, start)
-        settle(mine & ran_dry & (row == flush), Cause.PROFILER, row)
-        settle(mine & ran_dry, Cause.SYNCHRONISE, row)
-        row, waited = _most_of(waiting, start, np.minimum(launched, end))
-        settle(mine & (2 * waited >= end - start), Cause.SYNCHRONISE, row)
-
-    settle(np.ones(len(start), dtype=bool), Cause.OVERHEAD, -1)
+        row, ran_dry = _open_at(waiting, start[at])
+        is_flush = ran_dry & (row == (-1 if flush is None else flush))
+        settle(at[is_flush], Cause.PROFILER, row[is_flush])
+        settle(at[ran_dry], Cause.SYNCHRONISE, row[ran_dry])
+        row, waited = _most_of(waiting, start[at], np.minimum(launched[at], end[at]))
+        mostly = 2 * waited >= length[at]
+        settle(at[mostly], Cause.SYNCHRONISE, row[mostly])
     return cause, evidence
 
 
