@@ -74,9 +74,10 @@ def lesson() -> list[Event]:
 HEADER = {
     "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
     "cuda_runtime_version": 13000,
+    "distributedInfo": {"nccl_version": "2.27.5"},
     "run_facts": {
         "command": "python 01_matmul.py",
-        "versions": {"torch": "2.11.0", "triton": None},
+        "versions": {"python": "3.12.3", "torch": "2.11.0", "triton": None},
         "unprofiled_step_us": {"median": 17.5, "min": 17, "max": 21, "n": 50},
     },
 }
@@ -89,8 +90,8 @@ def lesson_file(tmp_path: Path) -> Path:
 
 TEXT = """\
 FILE
-  file     4.34 kB, 31 events, 31 complete
-  GPU      NVIDIA H200, torch 2.11.0, cuda runtime 13.0
+  file     4.41 kB, 31 events, 31 complete
+  GPU      NVIDIA H200, torch 2.11.0
   command  python 01_matmul.py
   window   310 µs, ProfilerStep#2 to ProfilerStep#4 and its GPU work
   GPU busy 22.1 µs, 7.1 % of the window; 1 device, 1 stream
@@ -148,6 +149,13 @@ def test_summary_text_of_a_lesson() -> None:
     trace = trace_of(*lesson(), **HEADER)
     found = summary_text(trace, trace_facts(trace), Style(width=90)).replace(trace.path, "FILE")
     assert found == TEXT
+
+
+def test_versions_come_from_the_header_where_the_run_tells_none() -> None:
+    trace = trace_of(kernel(), cuda_driver_version=12020, hip_runtime_version=70226015)
+    assert "not named in the trace, cuda driver 12.2, hip runtime 7.2.26015" in summary_text(
+        trace, trace_facts(trace)
+    )
 
 
 def test_summary_text_shows_the_top_rows_and_counts_the_rest() -> None:
@@ -227,7 +235,12 @@ def test_json_has_the_promised_fields(
     assert found["warnings"] == [
         "ProfilerStep#2 (190 µs): over twice the median step of 50.0 µs; compare the others."
     ]
-    assert found["versions"] == {"torch": "2.11.0", "cuda_runtime": "13.0"}
+    assert found["versions"] == {
+        "python": "3.12.3",
+        "torch": "2.11.0",
+        "cuda_runtime": "13.0",
+        "nccl": "2.27.5",
+    }
     assert found["unprofiled_step"]["median_us"] == Decimal("17.5")
 
 

@@ -22,6 +22,7 @@ from trace_util.report.text import (
 )
 from trace_util.report.versions import versions
 
+_RUN_VERSIONS = ("torch", "cuda", "driver", "triton")
 _LABEL = 9  # columns of the labels in front of the first lines
 
 
@@ -69,7 +70,10 @@ def _head(trace: Trace, facts: Facts, style: Style) -> Iterator[str]:
 
 
 def _versions(trace: Trace) -> list[str]:
-    return [f"{name.replace('_', ' ')} {clean(text)}" for name, text in versions(trace).items()]
+    """The versions in words; those of the run where it tells them, the header's otherwise."""
+    found = versions(trace)
+    told = [name for name in _RUN_VERSIONS if name in found]
+    return [f"{name.replace('_', ' ')} {clean(found[name])}" for name in told or found]
 
 
 def _window_is(facts: Facts) -> str:
