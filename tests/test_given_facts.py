@@ -279,6 +279,10 @@ def test_correlation_of_zero_is_no_link() -> None:
     facts = facts_of(*events)
     assert (facts.kernel_count, facts.unlinked_gpu_events) == (3, 3)
     assert facts.launches[0].kernels == 0
+    assert facts.lost_launches == 0  # nobody can tell
+    assert facts_of(call(0, 2, 9), kernel(5, 5, 0)).lost_launches == 0
+    assert facts_of(call(0, 2, 0), kernel(5, 5, 9)).lost_launches == 0
+    assert facts_of(call(0, 2, 8), kernel(5, 5, 9)).lost_launches == 1
     assert "3 GPU events without a recorded launch" in told(*events)
 
 

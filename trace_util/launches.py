@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util.calls import Call
-from trace_util.events import Trace
+from trace_util.events import Kind, Trace
 from trace_util.links import Links
 from trace_util.timeline import Indexes
 
@@ -15,12 +15,15 @@ def lost_launches(trace: Trace, links: Links) -> NDArray[np.bool_]:
     """Mask ``[n]`` of the calls that launch kernels and of whose work nothing was recorded.
 
     Launches that are captured into a graph launch nothing yet; copies and memsets of no bytes leave
-    no GPU event, so that neither kind is counted.
+    no GPU event, so that neither kind is counted. Where kernels carry no correlation (ROCm's
+    communication kernels), theirs may be any launch without work, and none is called lost.
     """
-    lost: NDArray[np.bool_] = links.launches_kernels.copy()
+    events = trace.events
+    if (events.correlation[events.is_kind(Kind.KERNEL)] <= 0).any():
+        return np.zeros(len(events), dtype=bool)
+    lost: NDArray[np.bool_] = links.launches_kernels & (events.correlation > 0)
     lost[links.launch[links.launch >= 0]] = False
     for first, last, process, thread in _captures(trace, links):
-        events = trace.events
         inside = (events.start_ns >= first) & (events.start_ns < last)
         lost &= ~(inside & (events.process == process) & (events.thread == thread))
     return lost
