@@ -17,6 +17,7 @@ from make_trace import (
     Event,
     annotation,
     call,
+    complete,
     kernel,
     mark,
     memset,
@@ -30,7 +31,7 @@ from trace_util.facts import trace_facts
 from trace_util.files import means_many, trace_files
 from trace_util.reader import read_trace
 from trace_util.report.summary import summary_text
-from trace_util.report.summary_json import us
+from trace_util.report.summary_json import encoded, summary_json, us
 from trace_util.report.text import (
     Style,
     clean,
@@ -184,6 +185,33 @@ def test_names_cannot_steer_the_terminal() -> None:
     found = summary_text(trace, trace_facts(trace))
     assert "\x1b" not in found and "\x07" not in found
     assert "evil" in found
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        kernel(0, 0),
+        kernel(5, 0),
+        mark(2, 5, 0),
+        complete("Trace", "PyTorch Profiler (0)", 0, 10, "Spans", "x"),
+        complete("python_function", "f", 1, 5),
+        complete("gpu_user_annotation", "a", 1, 5, 0, 7),
+        complete("cuda_sync", "Stream Sync", 1, 5, 0, 7),
+        complete("no such category", "a", 1, 5),
+        complete("", "f", 1, 5, "CPU functions", "t"),
+        complete("overhead", "Activity Buffer Request", 1, 5, -1, 0),
+        op(0, 9, pid=1.5),
+        call(0, 1, 2**62),
+        call(0, 1, -5, name=""),
+        kernel(1, 1, None, device=2**40, stream=-1),
+    ],
+    ids=lambda event: event["cat"] or "none",
+)
+def test_trace_of_a_single_odd_event_has_a_summary(event: Event) -> None:
+    trace = trace_of(event)
+    facts = trace_facts(trace)
+    assert "1 event, 1 complete" in summary_text(trace, facts)
+    assert json.loads(encoded(summary_json(trace, facts)))["complete_events"] == 1
 
 
 # --- JSON ---------------------------------------------------------------------------------------
