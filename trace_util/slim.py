@@ -156,8 +156,9 @@ def _proved(trace: Trace, facts: Facts, mask: Mask, copy: Trace, keep: str) -> d
     Raises:
         TraceError: an event differs, or a total does.
     """
-    for name, values in _columns(trace, mask).items():
-        if not np.array_equal(values, _columns(copy, np.ones(len(copy.events), bool))[name]):
+    chosen, copied = _columns(trace, mask), _columns(copy, np.ones(len(copy.events), bool))
+    for name, values in chosen.items():
+        if not np.array_equal(values, copied[name]):
             raise TraceError(f"{copy.path}: the copy's events differ in {name}; it is not kept")
     before, after = _totals(facts, keep), _totals(trace_facts(copy), keep)
     for name, value in before.items():
