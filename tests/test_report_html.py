@@ -15,6 +15,7 @@ import pytest
 
 from trace_util.cli import main
 from trace_util.compare import comparison
+from trace_util.highlights import focus_on
 from trace_util.plot.theme import contrast
 from trace_util.reader import read_trace
 from trace_util.report.compare import difference_lines
@@ -269,6 +270,12 @@ def test_links_lead_to_perfetto_on_the_evidence() -> None:
     assert all("url=https%3A%2F%2Fexample.org" in one["href"] for one in links)
     views = {re.search(r"visStart=(\d+)&visEnd=(\d+)", one["href"]).groups() for one in links}
     assert len(views) == len(links), "each opens on its own stretch of time"
+    focus = focus_on(read_trace(EAGER))
+    closer = sorted((int(low), int(high)) for low, high in views)
+    closer.remove((focus.window_start_ns, focus.window_end_ns))
+    for note, (low, high) in zip(focus.notes, closer, strict=True):
+        assert low <= note.start_ns and note.start_ns + note.duration_ns <= high
+        assert high - low <= 9 * max(note.duration_ns, 1000), "close enough to see it"
     assert not [one for one in links if "aten" in one["href"]], "addresses quote no names"
 
 

@@ -83,6 +83,11 @@ def test_figure_lays_no_text_on_another_and_each_point_in_its_place():
     assert [dot.title.split(": ")[1] for dot in dots] == ["80", "16", "40", "400"]
     profiled, busy, step, _ = (dot.y for dot in dots)
     assert profiled < step < busy, "more time lies higher"
+    ten, hundred = (
+        next(label.y for label in scene.labels if label.text == text) - 3.5
+        for text in ("10", "100")
+    )
+    assert step == pytest.approx(ten + (hundred - ten) * math.log10(4), abs=0.1)
     # A factor of two is as long anywhere on a logarithmic axis.
     assert step - profiled == pytest.approx((busy - step) * math.log(2) / math.log(2.5), abs=0.02)
 
