@@ -782,10 +782,14 @@ def test_a_full_disk(hub, client, work, tmp_path):
             noise = os.urandom(200_000).hex()
             big.write(TRACE.replace("aten::mm", noise).encode())
         ran = client("traces", "-b", "traces", "--yes", cwd=work, TMPDIR=str(small))
+        assert ran.code == 1 and hub.buckets == {}
+        assert ran.error.startswith("no space left on the disk; free some, or point TMPDIR")
+        assert client("traces", "-b", "traces", "--yes", cwd=work).code == 0
+        fetched = client.download("hf://buckets/ada/traces/big.json.gz", small)
+        assert fetched.error.startswith("no space left on the disk; free some, or point TMPDIR")
+        assert list(small.iterdir()) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
-    assert ran.code == 1 and hub.buckets == {}
-    assert ran.error.startswith("no space left on the disk for the packed copies; free some")
 
 
 def alone(client: Client, work: Path, *arguments: str, **environment: str) -> Ran:

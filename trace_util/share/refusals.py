@@ -129,10 +129,10 @@ def of_os(error: OSError) -> Exception:
 
 
 def disk_full() -> TraceError:
-    """The copies for the upload do not fit."""
+    """What is packed or fetched does not fit."""
     return TraceError(
-        "no space left on the disk for the packed copies; free some, or point TMPDIR (and "
-        "HF_HOME, where the client keeps its cache) at a disk with room"
+        "no space left on the disk; free some, or point TMPDIR, where copies are packed and "
+        "fetched to, at a disk with room (the client's own files are in HF_HOME)"
     )
 
 
