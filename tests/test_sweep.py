@@ -81,7 +81,7 @@ def test_figure_lays_no_text_on_another_and_each_point_in_its_place():
         assert not a.bounds.meets(b.bounds), (a.text, b.text)
     dots = [s for s in scene.shapes if isinstance(s, Box) and s.title.startswith("2,000: ")]
     assert [dot.title.split(": ")[1] for dot in dots] == ["80", "16", "40", "400"]
-    profiled, busy, step, _ = (dot.y for dot in dots)
+    profiled, busy, step, _ = (dot.y + dot.height / 2 for dot in dots)
     assert profiled < step < busy, "more time lies higher"
     ten, hundred = (
         next(label.y for label in scene.labels if label.text == text) - 3.5
