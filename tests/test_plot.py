@@ -265,6 +265,21 @@ def test_svg_is_well_formed_and_the_same_twice() -> None:
     assert all(f".{name}" in rules for name in used if name != "figure")
 
 
+def test_themes_differ_in_colour_alone(tmp_path: Path) -> None:
+    for theme in ("light", "dark", "auto"):
+        out = tmp_path / f"{theme}.svg"
+        assert main(["plot", str(MATMUL), "-o", str(out), "--theme", theme]) == 0
+    light, dark, auto = (
+        (tmp_path / f"{theme}.svg").read_text() for theme in ("light", "dark", "auto")
+    )
+    body = {text.partition("</style>")[2] for text in (light, dark, auto)}
+    assert len(body) == 1
+    assert LIGHT["paper"] in light and DARK["paper"] not in light
+    assert DARK["paper"] in dark and LIGHT["lane"] not in dark
+    assert "prefers-color-scheme:dark" in auto
+    assert all(colour in auto for colour in (LIGHT["lane"], DARK["lane"]))
+
+
 def test_svg_shows_a_hostile_name_as_text(tmp_path: Path) -> None:
     name = "</text><script>alert(1)</script>&\x1b[31m\ud800]]>"
     trace = written(tmp_path / "t.json", with_name=name)
