@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import RECORDED
 from make_trace import Event, kernel, written
 
 from trace_util.facts import trace_facts
@@ -63,3 +64,13 @@ def test_hidden_events_are_those_that_perfetto_drops(
     facts = trace_facts(read_trace(path))
     assert facts.hidden_in_perfetto > 10
     assert len(events) - shown(engine, path, tmp_path) == facts.hidden_in_perfetto
+
+
+def test_hidden_events_of_a_recorded_graph_replay(engine: tuple[str, Path], tmp_path: Path) -> None:
+    # Kernels of a graph may start before the one ahead of them has ended.
+    paths = sorted(RECORDED.glob("*/*/*cuda_graph*.json.gz"))
+    if not paths:
+        pytest.skip("no replay of a CUDA graph was recorded on a GPU yet")
+    facts = trace_facts(read_trace(paths[0]))
+    assert facts.graph_kernels == facts.kernel_count > 0
+    assert facts.kernel_count - shown(engine, paths[0], tmp_path) == facts.hidden_in_perfetto
