@@ -171,6 +171,7 @@ def test_layouts_and_traps_give_the_same_rows(
     for name, layout in LAYOUTS.items():
         trace = read(tmp_path, layout(trace_text))
         assert names(trace) == expected, name
+        assert trace.events.row.tolist() == list(range(len(expected))), name
         assert rows(trace) == reference, name
         assert (trace.repairs, trace.skipped, trace.warnings) == ({}, {}, ()), name
 
@@ -301,6 +302,25 @@ def test_last_of_two_equal_keys_counts(tmp_path: Path) -> None:
     assert trace.repairs == {"duplicate header keys": 1}
 
 
+def test_comma_behind_the_last_event(tmp_path: Path) -> None:
+    text = json.dumps(document([kernel("a"), kernel("b")]))[:-2] + ",\n]}"
+    trace = read(tmp_path, text)
+    assert names(trace) == ["a", "b"]
+    assert trace.repairs == {"stray commas": 1}
+    assert trace.skipped == {}
+
+
+def test_list_of_events_that_is_never_closed(tmp_path: Path) -> None:
+    """As the trace event format allows, for a writer that crashed."""
+    for end in ("", ",", ",\n"):
+        trace = read(
+            tmp_path, "[" + json.dumps(kernel("a")) + ",\n" + json.dumps(kernel("b")) + end
+        )
+        assert names(trace) == ["a", "b"]
+        assert trace.repairs == {"end of the file missing": 1}
+        assert trace.skipped == {}
+
+
 def test_two_lists_of_events_are_both_read(tmp_path: Path) -> None:
     event = json.dumps(complete())
     trace = read(tmp_path, f'{{"traceEvents": [{event}], "x": 1, "traceEvents": [{event}]}}')
@@ -324,6 +344,7 @@ def test_two_lists_of_events_are_both_read(tmp_path: Path) -> None:
         ("1.5E-1", 150),
         ("7100000000000.0005", 7100000000000000),
         ("7100000000000.0016", 7100000000000002),
+        ("999999999999.00051", 999999999999001),
         ("12.0004999999999", 12000),
         ("12.0005000000001", 12001),
     ],

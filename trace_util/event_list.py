@@ -28,7 +28,7 @@ _SALVAGE_BYTES = 1 << 16  # how far to go at a time behind a broken place
 _MOST_BROKEN = 10_000  # broken events in a row after which the rest is given up
 
 _BORDER = re.compile(rb"\}(?=\s*,\s*\{)")
-_BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|[\s,]*\]\s*(?:,\s*\"|\}|$))")
+_BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|[\s,]*\]\s*(?:,\s*\"|\}|$)|[\s,]*$)")
 _SEPARATOR = re.compile(rb"\}\s*,\s*\{")
 _FIRST_KEY = re.compile(rb'\s*"[^"\\]{1,64}"')
 _ERROR_AT = re.compile(r"\(byte (\d+)\)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from struct import error as PackError
 from struct import pack
@@ -26,6 +26,11 @@ from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, kin
 
 NO_START = "events without a usable start"
 NO_DURATION = "events without a usable duration"
+# The texts that tell shapes, or how a kernel was launched, are interned as one: a byte that is in
+# no JSON stands between them.
+SEPARATOR = b"\0"
+_JOINED: Callable[[Iterable[Any]], bytes] = SEPARATOR.join
+
 PYTHON_FRAMES = "Python frames (no part of a summary)"
 
 
@@ -71,8 +76,8 @@ class Intake:
         self.columns = {name: Column(_FIRST_DTYPES.get(name, np.int8)) for name in COLUMNS}
         self.names, self.categories = Table(), Table()
         self.processes, self.threads = Table(), Table()
-        self.shapes = Table(absent=(b"", b"", b"", b""))
-        self.launches = Table(absent=(b"", b"", None, None, None))
+        self.shapes = Table(absent=_JOINED([b""] * 4))
+        self.launches = Table(absent=_JOINED([b""] * 5))
         self.rows = 0  # events seen, of any phase
         self.phases: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
@@ -247,18 +252,18 @@ class Intake:
         self.columns["external_id"].extend(external)
         ops = np.flatnonzero(_HAS_SHAPES[kind]).tolist()
         shaped = [i for i in ops if args[i].dims is not ABSENT]
-        where = np.array(shaped, dtype=np.int64)
-        keys = [
-            (bytes(each.dims), bytes(each.types), bytes(each.strides), bytes(each.concrete))
+        texts = [
+            _JOINED((each.dims, each.types, each.strides, each.concrete))
             for each in [args[i] for i in shaped]
         ]
-        self.columns["shapes"].scatter(count, where, _indices(self.shapes, keys))
+        where = np.array(shaped, dtype=np.int64)
+        self.columns["shapes"].scatter(count, where, _indices(self.shapes, texts))
         launched = np.flatnonzero(kind == Kind.KERNEL)
-        forms = [
-            (bytes(each.grid), bytes(each.block), each.registers, each.shared_bytes, each.occupancy)
+        texts = [
+            _JOINED((each.grid, each.block, each.registers, each.shared_bytes, each.occupancy))
             for each in [args[i] for i in launched.tolist()]
         ]
-        self.columns["launch"].scatter(count, launched, _indices(self.launches, forms))
+        self.columns["launch"].scatter(count, launched, _indices(self.launches, texts))
 
     def _count_others(self, others: list[Any]) -> None:
         types = Counter(map(type, others))

@@ -14,7 +14,7 @@ from trace_util.cautions import cautions
 from trace_util.document import Document
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
 from trace_util.impossible import without_impossible_times
-from trace_util.intake import PYTHON_FRAMES, Intake
+from trace_util.intake import PYTHON_FRAMES, SEPARATOR, Intake
 from trace_util.refusal import refusal
 from trace_util.repair import mended_name
 from trace_util.sources import Source
@@ -119,8 +119,8 @@ def header_of(keys: dict[str, Any], record_end_ns: int | None) -> Header:
     )
 
 
-def _shapes(key: tuple[bytes, ...]) -> Shapes:
-    return Shapes(*(_plain(text) for text in key))
+def _shapes(texts: bytes) -> Shapes:
+    return Shapes(*map(_plain, texts.split(SEPARATOR)))
 
 
 def _plain(text: bytes) -> str:
@@ -129,26 +129,27 @@ def _plain(text: bytes) -> str:
     return spaced.decode("utf-8", "replace")
 
 
-def _launch(key: tuple[Any, ...]) -> LaunchShape:
-    grid, block, registers, shared, occupancy = key
+def _launch(texts: bytes) -> LaunchShape:
+    grid, block, registers, shared, occupancy = map(_decoded, texts.split(SEPARATOR))
     return LaunchShape(
-        _dimensions(grid), _dimensions(block), _whole(registers), _whole(shared), _real(occupancy)
+        _dimensions(grid),
+        _dimensions(block),
+        int(registers) if isinstance(registers, (int, float)) else None,
+        int(shared) if isinstance(shared, (int, float)) else None,
+        float(occupancy) if isinstance(occupancy, (int, float)) else None,
     )
 
 
-def _dimensions(text: bytes) -> tuple[int, ...] | None:
+def _decoded(text: bytes) -> Any:
     try:
         value = msgspec.json.decode(text)
-        if isinstance(value, str):  # "[128, 1, 1]", as some writers spell it
-            value = msgspec.json.decode(value)
-        return tuple(int(each) for each in value)
-    except (msgspec.DecodeError, TypeError, ValueError):
+        # "[128, 1, 1]", as some writers spell a grid
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) else None
-
-
-def _real(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+def _dimensions(value: Any) -> tuple[int, ...] | None:
+    if not isinstance(value, list) or not all(isinstance(each, int) for each in value):
+        return None
+    return tuple(value)

@@ -39,11 +39,11 @@ class Args(Struct, gc=False, frozen=True):
     correlation: Any = -1
     size_bytes: Any = field(default=-1, name="bytes")
     external_id_2021: Any = field(default=-1, name="external id")
-    registers: Scalar = field(default=None, name="registers per thread")
-    shared_bytes: Scalar = field(default=None, name="shared memory")
+    registers: Raw = field(default=ABSENT, name="registers per thread")
+    shared_bytes: Raw = field(default=ABSENT, name="shared memory")
     grid: Raw = ABSENT
     block: Raw = ABSENT
-    occupancy: Scalar = field(default=None, name="est. achieved occupancy %")
+    occupancy: Raw = field(default=ABSENT, name="est. achieved occupancy %")
 
 
 class ExactArgs(Args, gc=False, frozen=True):
