@@ -11,25 +11,24 @@ lesson() { # script and its flags
   shift
   echo "== $name.py $*"
   "$python" "$name.py" --device cuda --trace_dir "$target/$name" "$@"
+  # -n leaves the time and the name out, so that the same trace gives the same bytes.
+  find "$target" -name '*.json' ! -name 'sweep_*' -exec gzip -9nf {} +
 }
 
-lesson 01_matmul --size 64
-lesson 01_matmul --size 64 --compile
-lesson 01_matmul --size 64 --warmup
-lesson 01_matmul --size 64 --warmup --compile
 lesson 01_matmul --size 4096 --warmup
 lesson 01_matmul --size 4096 --warmup --compile
-lesson 01_matmul --sweep
+lesson 01_matmul --size 64 --warmup
+lesson 01_matmul --size 64 --warmup --compile
 lesson 02_linear
 lesson 02_linear --compile
 lesson 03_simple_mlp
 lesson 03_simple_mlp --compile
-lesson 03_simple_mlp --sweep batch
+lesson 03_kernels_mlp
+lesson 03_kernels_mlp --kernel fused
+lesson 03_kernels_mlp --kernel liger
+lesson 01_matmul --sweep
 lesson 03_simple_mlp --batch 1 --seq 1
 lesson 03_simple_mlp --batch 1 --seq 1 --cuda_graph
-lesson 03_kernels_mlp
-lesson 03_kernels_mlp --kernel liger
-lesson 03_kernels_mlp --kernel fused
-
-# -n leaves the time and the name out, so that the same trace gives the same bytes.
-find "$target" -name '*.json' ! -name 'sweep_*' -exec gzip -9nf {} +
+lesson 01_matmul --size 64
+lesson 01_matmul --size 64 --compile
+lesson 03_simple_mlp --sweep batch
