@@ -1,6 +1,6 @@
 """The calls to the Hub, each tried a bounded number of times in a bounded time.
 
-The only module that imports huggingface_hub. Left alone, the client waits without a limit for an
+This package alone imports huggingface_hub. Left to itself, the client waits without a limit for an
 answer, asks again for 23 s when nobody listens, sleeps as long as a ``Retry-After`` says, and its
 storage keeps trying for minutes. Here every request is one try with a time limit, and this module
 alone decides what is asked again.
@@ -8,41 +8,23 @@ alone decides what is asked again.
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-# hf_xet reads these when its session is made. Its own values make a dead storage take 383 s.
-os.environ.setdefault("HF_XET_CLIENT_RETRY_MAX_ATTEMPTS", "3")
-os.environ.setdefault("HF_XET_CLIENT_RETRY_BASE_DELAY", "300ms")
+from huggingface_hub import HfApi, get_token
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from huggingface_hub import HfApi, constants, get_session, get_token  # noqa: E402
-from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled  # noqa: E402
-from huggingface_hub.utils import (  # type: ignore[attr-defined]  # noqa: E402
-    are_progress_bars_disabled,
-    disable_progress_bars,
-    enable_progress_bars,
-)
-
-from trace_util.events import TraceError  # noqa: E402
-from trace_util.share import refusals  # noqa: E402
-from trace_util.share.refusals import Busy, PartlyRefused, Refusal, Unreachable  # noqa: E402
+from trace_util.events import TraceError
+from trace_util.share import refusals
+from trace_util.share.refusals import Busy, PartlyRefused, Refusal, Unreachable
+from trace_util.share.session import ENDPOINT, TRANSPORT_ERROR, no_bars, single_requests, within
 
 FIRST_CONTACT_S = 6.0  # name resolution, connection and answer together
-ANSWER_S = 30.0
 WAITS_S = (0.5, 1.0, 2.0)  # between tries
 LONGEST_WAIT_S = 10.0  # a server that asks for more is reported instead
-
-# The root of httpx's errors, whichever major version of it the client uses.
-_TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
-_BUSY_STATUS = frozenset((408, 429, 500, 502, 503, 504))
-
-ENDPOINT = constants.ENDPOINT.rstrip("/")
 
 T = TypeVar("T")
 
@@ -62,15 +44,14 @@ class Account:
 class Hub:
     """One endpoint with one token (``None``: nobody)."""
 
-    def __init__(self, token: str | None, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, token: str | None) -> None:
         self.endpoint = ENDPOINT
         self._api = HfApi(endpoint=ENDPOINT, token=token or False)
-        self._sleep = sleep
 
     def account(self) -> Account:
         """Whose token this is: the first contact, which fails within ``FIRST_CONTACT_S`` a try."""
         found = self._patiently(
-            lambda: _within(FIRST_CONTACT_S, lambda: self._one_try(self._api.whoami, None)),
+            lambda: within(FIRST_CONTACT_S, lambda: self._one_try(self._api.whoami, None)),
             retry_unreachable=False,
         )
         try:
@@ -119,7 +100,7 @@ class Hub:
         """Download one file."""
 
         def download() -> None:
-            with _no_bars():
+            with no_bars():
                 self._api.download_bucket_files(bucket, [(found[0], target)])
 
         infos = self._api.get_bucket_paths_info
@@ -130,7 +111,7 @@ class Hub:
 
     def _batch(self, bucket: str, **changes: Any) -> dict[str, str]:
         def batch() -> None:
-            with _no_bars():
+            with no_bars():
                 self._api.batch_bucket_files(bucket, **changes)
 
         try:
@@ -153,13 +134,13 @@ class Hub:
                 asked = refusal.wait_s if isinstance(refusal, Busy) else None
                 if asked is not None and asked > LONGEST_WAIT_S:
                     raise
-                self._sleep(max(wait, asked or 0.0))
+                time.sleep(max(wait, asked or 0.0))
         raise AssertionError("the last try either returns or raises")
 
     def _one_try(self, call: Callable[[], T], what: str | None) -> T:
         """The call's result, or its error as a refusal in one line about the bucket ``what``."""
         try:
-            with _single_requests(what, self.endpoint):
+            with single_requests(what, self.endpoint):
                 return call()
         except TraceError:
             raise
@@ -172,7 +153,7 @@ class Hub:
                 raise PartlyRefused(what, failures) from None
             status, said = error.response.status_code, error.server_message or ""
             raise refusals.of_status(status, said, what, self.endpoint, None) from None
-        except _TRANSPORT_ERROR as error:
+        except TRANSPORT_ERROR as error:
             raise refusals.unreachable(self.endpoint, str(error)) from None
         except (ValueError, KeyError, TypeError) as error:  # an answer that is none of a Hub's
             raise refusals.no_hub(self.endpoint) from error
@@ -208,73 +189,3 @@ def _failures_in(error: HfHubHTTPError) -> list[dict[str, str]]:
     if error.response.status_code != 422:
         return []
     return list(error.response.json().get("failed", ()))
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """Inside, the client draws no progress bars; afterwards it does as it did before."""
-    if are_progress_bars_disabled():
-        yield
-        return
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        enable_progress_bars()
-
-
-@contextmanager
-def _single_requests(what: str | None, endpoint: str) -> Iterator[None]:
-    """Inside, each request of the client is one try with a time limit.
-
-    The client would repeat a busy answer or a broken connection itself, and longer than anybody
-    waits. It does not repeat what is raised here.
-    """
-    session: Any = get_session()
-    plain_send, plain_timeout = session.send, session.timeout
-
-    def send(*args: Any, **options: Any) -> Any:
-        try:
-            response = plain_send(*args, **options)
-        except _TRANSPORT_ERROR as error:
-            raise refusals.unreachable(endpoint, str(error) or type(error).__name__) from None
-        if response.status_code in _BUSY_STATUS:
-            response.close()
-            wait_s = _asked_wait(response.headers.get("Retry-After"))
-            raise refusals.of_status(response.status_code, "", what, endpoint, wait_s)
-        return response
-
-    session.timeout = ANSWER_S
-    session.send = send
-    try:
-        yield
-    finally:
-        if session.__dict__.get("send") is send:  # a first contact given up may still be in here
-            del session.send
-        session.timeout = plain_timeout
-
-
-def _asked_wait(header: str | None) -> float | None:
-    """Seconds, from a ``Retry-After`` that gives them (the other form, a date, is not used)."""
-    return float(header) if header and header.strip().isdigit() else None
-
-
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """The call's result, given up after ``seconds``: name resolution has no limit of its own."""
-    outcome: list[tuple[T | None, BaseException | None]] = []
-
-    def run() -> None:
-        try:
-            outcome.append((call(), None))
-        except BaseException as error:  # handed over to the caller's thread
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise refusals.unreachable(ENDPOINT, f"no answer within {seconds:.0f} s")
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]

@@ -11,11 +11,12 @@ from trace_util.events import TraceError
 from trace_util.outcome import Item, Upload
 from trace_util.report.exposure import findings_phrase
 from trace_util.share import address, consent, mirroring, refusals
-from trace_util.share.bucket import ENDPOINT, Hub, current_token
+from trace_util.share.bucket import Hub, current_token
 from trace_util.share.consent import Ask, Say
 from trace_util.share.delivery import Delivery
 from trace_util.share.packing import Packed, pack_all
 from trace_util.share.selection import LeftOut, select
+from trace_util.share.session import ENDPOINT
 from trace_util.share.target import target_of
 
 
