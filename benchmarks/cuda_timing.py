@@ -11,8 +11,9 @@ from torch import Tensor
 
 Step = Callable[[], object]
 
-RUN_US = 4_000.0  # long enough that an event's own microsecond does not matter
-MOST_STEPS = 100
+# A run begins with an idle GPU that waits for a launch, some 0.1 ms: a run must be far longer.
+RUN_US = 20_000.0
+LEAST_STEPS, MOST_STEPS = 2, 200
 
 
 class Times(NamedTuple):
@@ -28,12 +29,12 @@ def summary(samples_us: Sequence[float]) -> Times:
     return Times(statistics.median(samples_us), min(samples_us), max(samples_us), len(samples_us))
 
 
-def race(variants: Mapping[str, Sequence[Step]], runs: int = 15) -> dict[str, Times]:
+def race(variants: Mapping[str, Sequence[Step]], runs: int = 9) -> dict[str, Times]:
     """The step time of every variant. A variant is one step for each set of inputs.
 
-    A run is some milliseconds of steps back to back, the sets in turn; one event before it and one
-    after. The variants take turns run by run, so that a change of the GPU's clock or temperature
-    meets all of them alike.
+    A run is some 20 milliseconds of steps back to back, the sets in turn, between two events. The
+    variants take turns run by run, so that a change of the GPU's clock or temperature meets all of
+    them alike.
     """
     steps = {name: _steps_a_run(sets) for name, sets in variants.items()}
     samples: dict[str, list[float]] = {name: [] for name in variants}
@@ -93,7 +94,7 @@ def copy_tb_s() -> float:
 def _copied_tb_s(size: int) -> float:
     source = torch.empty(size, dtype=torch.uint8, device="cuda").random_(256)
     target = torch.empty_like(source)
-    times = race({"copy": [lambda: target.copy_(source)]}, runs=9)
+    times = race({"copy": [lambda: target.copy_(source)]})
     return 2 * size / times["copy"].median / 1e6
 
 
@@ -101,7 +102,7 @@ def gemm_tflop_s(dtype: torch.dtype, size: int = 8192) -> float:
     """The rate of a large square matrix product of random numbers through PyTorch."""
     a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
     out: Tensor = torch.empty(size, size, device="cuda", dtype=dtype)
-    times = race({"gemm": [lambda: torch.mm(a, b, out=out)]}, runs=15)
+    times = race({"gemm": [lambda: torch.mm(a, b, out=out)]})
     return 2 * size**3 / times["gemm"].median / 1e6
 
 
@@ -111,7 +112,7 @@ def _steps_a_run(sets: Sequence[Step]) -> int:
         step()
     torch.cuda.synchronize()
     once_us = _run_us(sets, len(sets)) / len(sets)
-    steps = min(MOST_STEPS, max(1, round(RUN_US / once_us)))
+    steps = min(MOST_STEPS, max(LEAST_STEPS, round(RUN_US / once_us)))
     return max(1, steps // len(sets)) * len(sets)
 
 

@@ -53,7 +53,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--tokens", nargs="+", type=int, default=list(TOKENS), help="default: %(default)s")
     add("--modes", nargs="*", default=list(MODES), choices=MODES, help="of torch.compile")
     add("--dtype", choices=("bfloat16", "float16"), default="bfloat16", help="default: %(default)s")
-    add("--runs", type=int, default=15, help="runs of each variant (default: %(default)s)")
+    add("--runs", type=int, default=9, help="runs of each variant (default: %(default)s)")
     add("--seed", type=int, default=0, help="of the random numbers (default: %(default)s)")
     add("--output", type=Path, help="also write the JSON here")
     add("--figure", type=Path, help="draw the roofline here (.svg or .png)")

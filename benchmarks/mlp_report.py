@@ -75,52 +75,45 @@ class Goal(NamedTuple):
 
 
 def goals(result: Result) -> list[Goal]:
-    """What was aimed at, beside what came out. Ratios are times of the others over ours."""
-    found = _pointwise_goals(result["pointwise"])
+    """What was aimed at, beside what came out. Ratios are times of the others over ours.
+
+    Two of the three compile modes replay CUDA graphs. So over many shapes the best of them meets
+    the better of ours, launched or replayed; at the lessons' shape, ours is also shown launched.
+    """
     grouped = cases(result)
     seed = grouped.get(("BERT-base", 8192), [])
-    fused = _median(seed, lambda name: name == "fused")
-    found += [
-        Goal("MLP, 8192 tokens: best compile mode / fused", _median(seed, _compiled) / fused, 1.25),
-        Goal(
-            "MLP, 8192 tokens: Liger / fused",
-            _median(seed, lambda name: name == "liger") / fused,
-            1.3,
-        ),
-        Goal(
-            "MLP, 8192 tokens: fused / three cuBLAS GEMMs",
-            fused / _median(seed, lambda name: name == "three GEMMs"),
-            1.03,
-            at_most=True,
-        ),
-    ]
+    fused, replayed = (_time(seed, "fused"), _time(seed, "fused graph"))
+    compiled = _median(seed, _compiled)
+    gemms = _time(seed, "three GEMMs")
     ratios = [
-        _median(rows, _compiled) / _median(rows, lambda name: name == "fused")
+        _median(rows, _compiled) / _median(rows, lambda name: name in ("fused", "fused graph"))
         for (_, tokens), rows in grouped.items()
         if tokens in (2048, 8192)
     ]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
     one = grouped.get(("BERT-base", 1), [])
-    replayed = _median(one, lambda name: name == "fused graph")
-    # The other modes replay CUDA graphs themselves.
-    without_graphs = _median(one, lambda name: name == "compile default")
-    return found + [
+    one_replayed = _time(one, "fused graph")
+    many = f"{len(ratios)} shapes, 2048 and 8192 tokens: best compile mode / ours"
+    return [
+        *_pointwise_goals(result["pointwise"]),
+        Goal("MLP, 8192 tokens: best compile mode / fused", compiled / fused, 1.25),
+        Goal("MLP, 8192 tokens: best compile mode / fused graph", compiled / replayed, 1.25),
+        Goal("MLP, 8192 tokens: Liger / fused", _time(seed, "liger") / fused, 1.3),
+        Goal("MLP, 8192 tokens: fused / three cuBLAS GEMMs", fused / gemms, 1.03, at_most=True),
+        Goal(f"{many}, the least", min(ratios, default=math.nan), 1.0),
+        Goal(f"{many}, geometric mean", mean, 1.08),
+        Goal("batch 1: eager / fused graph", _time(one, "eager") / one_replayed, 5),
+        # The other modes replay CUDA graphs themselves.
         Goal(
-            f"{len(ratios)} shapes: worst of best compile mode / fused",
-            min(ratios, default=math.nan),
-            1.0,
+            "batch 1: compile without graphs / fused graph",
+            _time(one, "compile default") / one_replayed,
+            4,
         ),
-        Goal(
-            f"{len(ratios)} shapes: geometric mean of the same",
-            math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan,
-            1.08,
-        ),
-        Goal(
-            "batch 1: eager / fused as a CUDA graph",
-            _median(one, lambda name: name == "eager") / replayed,
-            5,
-        ),
-        Goal("batch 1: compile without graphs / the same", without_graphs / replayed, 4),
     ]
+
+
+def _time(rows: list[Row], variant: str) -> float:
+    return _median(rows, lambda name: name == variant)
 
 
 def _pointwise_goals(rows: list[Row]) -> list[Goal]:

@@ -128,6 +128,8 @@ def _plan(
         return Plan(
             "cublas", f"without a copy engine, sparing {share:.0%} is less than cuBLAS gains"
         )
+    if gpu.copy_engine and FEW_TOKENS.m < tokens < 1024 and dim > 4096:
+        return Plan("cublas", f"{tokens} tokens: reading the weight is all, and cuBLAS is faster")
     if share < WORTHWHILE:
         return Plan("cublas", f"at dim={dim} the epilogue would spare only {share:.1%}")
     spared_mb = 8 * tokens * hidden / 1e6  # writes of gate(x) and up(x), reads of both

@@ -34,16 +34,19 @@ class Tiles(NamedTuple):
     band: int = 16  # tiles of tokens that run beside each other (tiles.py)
 
 
-# Measured on an H200; each is the fastest of the shapes tried for its range of tokens.
+# Each the fastest of the shapes tried on an H200 for its range of tokens.
 LARGE = Tiles(m=128, n=256, k=64, warps=8, stages=4)
 LARGE_SHARED_BYTES = 229_592  # a block's shared memory as compiled: four stages and the result
 MIDDLE = Tiles(m=64, n=128, k=64, warps=4, stages=4)
-NARROW = Tiles(m=64, n=64, k=128, warps=4, stages=4)
 FEW_TOKENS = Tiles(m=16, n=128, k=128, warps=8, stages=4)
 FEW_TOKENS_NARROW = Tiles(m=16, n=64, k=128, warps=4, stages=4)
 # For the 64 KiB of shared memory that a block has on the oldest GPUs with tensor cores.
 OLDER = Tiles(m=128, n=128, k=32, warps=8, stages=3)
 OLDER_FEW_TOKENS = Tiles(m=16, n=64, k=64, warps=4, stages=3)
+
+# A wave of MIDDLE tiles, two to a multiprocessor, does half the work of a wave of LARGE ones, one
+# to each, in this part of the time (H200, 128 to 1024 tokens, 768 to 4096 columns of x).
+MIDDLE_WAVE = 0.55
 
 
 class Launch(NamedTuple):
@@ -53,32 +56,34 @@ class Launch(NamedTuple):
     tiles: Tiles
 
 
-def launch_for(tokens: int, columns: int, gpu: Gpu, describable: bool) -> Launch:
-    """The launch for `tokens` rows of x and `columns` packed rows of the weight.
-
-    The largest tiles move the fewest bytes, but each multiprocessor must have at least one: few
-    tokens mean smaller tiles. `describable`: the copy engine can address the matrices.
-    """
-
-    def enough(tiles: Tiles) -> bool:
-        count = triton.cdiv(tokens, tiles.m) * triton.cdiv(columns, tiles.n)
-        return count >= gpu.multiprocessors
-
-    if not gpu.copy_engine:
-        return Launch("pointer", OLDER_FEW_TOKENS if tokens <= OLDER_FEW_TOKENS.m else OLDER)
-    if tokens <= FEW_TOKENS.m:
-        return Launch("pointer", FEW_TOKENS if enough(FEW_TOKENS) else FEW_TOKENS_NARROW)
-    if not describable:
-        return Launch("pointer", OLDER)
-    if enough(LARGE):
-        return Launch("hopper" if gpu.hopper else "descriptor", LARGE)
-    return Launch("descriptor", MIDDLE if enough(MIDDLE) else NARROW)
-
-
 class Gpu(NamedTuple):
     multiprocessors: int
     copy_engine: bool  # and room in shared memory for LARGE
     hopper: bool
+
+
+@functools.lru_cache(maxsize=1024)
+def launch_for(tokens: int, columns: int, gpu: Gpu, describable: bool) -> Launch:
+    """The launch for `tokens` rows of x and `columns` packed rows of the weight.
+
+    The largest tiles move the fewest bytes, but a last wave that leaves multiprocessors idle takes
+    as long as a full one. `describable`: the copy engine can address the matrices.
+    """
+
+    def waves(tiles: Tiles, resident: int) -> int:
+        count = triton.cdiv(tokens, tiles.m) * triton.cdiv(columns, tiles.n)
+        return triton.cdiv(count, gpu.multiprocessors * resident)
+
+    if not gpu.copy_engine:
+        return Launch("pointer", OLDER_FEW_TOKENS if tokens <= OLDER_FEW_TOKENS.m else OLDER)
+    if tokens <= FEW_TOKENS.m:
+        every_one_works = columns >= FEW_TOKENS.n * gpu.multiprocessors
+        return Launch("pointer", FEW_TOKENS if every_one_works else FEW_TOKENS_NARROW)
+    if not describable:
+        return Launch("pointer", OLDER)
+    if waves(LARGE, 1) <= MIDDLE_WAVE * waves(MIDDLE, 2):
+        return Launch("hopper" if gpu.hopper else "descriptor", LARGE)
+    return Launch("descriptor", MIDDLE)
 
 
 @functools.cache

@@ -99,12 +99,14 @@ def test_goals_compare_with_the_best_of_the_others(result):
     assert goals["MLP, 8192 tokens: best compile mode / fused"].measured == 210 / 168
     assert goals["MLP, 8192 tokens: best compile mode / fused"].met
     assert goals["MLP, 8192 tokens: fused / three cuBLAS GEMMs"].measured == 168 / 180
-    assert goals["2 shapes: worst of best compile mode / fused"].measured == 600 / 625
-    assert not goals["2 shapes: worst of best compile mode / fused"].met
-    mean = goals["2 shapes: geometric mean of the same"].measured
-    assert mean == pytest.approx(math.sqrt(1.25 * 0.96))
-    assert goals["batch 1: eager / fused as a CUDA graph"].measured == 10
-    assert goals["batch 1: compile without graphs / the same"].measured == 8
+    assert goals["MLP, 8192 tokens: best compile mode / fused graph"].measured == 210 / 165
+    many = "2 shapes, 2048 and 8192 tokens: best compile mode / ours"
+    assert goals[f"{many}, the least"].measured == 600 / 625
+    assert not goals[f"{many}, the least"].met
+    mean = goals[f"{many}, geometric mean"].measured
+    assert mean == pytest.approx(math.sqrt(210 / 165 * 600 / 625))
+    assert goals["batch 1: eager / fused graph"].measured == 10
+    assert goals["batch 1: compile without graphs / fused graph"].measured == 8
 
 
 def test_a_goal_without_measurements_is_not_met(result):
@@ -181,5 +183,6 @@ def test_recorded_results_are_right_and_complete(path):
     for row in recorded["mlp"]:
         assert row["step_us"]["n"] >= 5
         assert row["variant"] == "three GEMMs" or row["relative_error"] < 1e-2
-        if row["variant"] in ("fused", "fused graph") and row["plan"]["kernels"] == "fused":
+        fused = row["variant"] in ("fused", "fused graph") and row["plan"]["kernels"] == "fused"
+        if fused and row["tokens"] >= 2048:  # for fewer, cuBLAS may split down's sum: one more
             assert row["kernels"] == 2

@@ -94,7 +94,10 @@ def test_hopper_kernel_needs_two_stages(stages, monkeypatch):
         (8192, 3072, A100, True, Launch("pointer", tiles.OLDER)),
         (8192, 3072, H200, False, Launch("pointer", tiles.OLDER)),
         (64, 16384, H200, True, Launch("descriptor", tiles.MIDDLE)),
-        (64, 3072, H200, True, Launch("descriptor", tiles.NARROW)),
+        (64, 3072, H200, True, Launch("descriptor", tiles.MIDDLE)),
+        (1024, 3072, H200, True, Launch("descriptor", tiles.MIDDLE)),  # LARGE: 1.45 waves
+        (2048, 3072, H200, True, Launch("hopper", tiles.LARGE)),  # 2.9 waves
+        (128, 14336, H200, True, Launch("hopper", tiles.LARGE)),  # one wave of 112
         (1, 16384, H200, True, Launch("pointer", tiles.FEW_TOKENS)),
         (1, 3072, H200, True, Launch("pointer", tiles.FEW_TOKENS_NARROW)),
         (16, 3072, A100, True, Launch("pointer", tiles.OLDER_FEW_TOKENS)),
@@ -181,6 +184,9 @@ def test_fused_mlp_falls_back_on_a_cpu_and_says_so():
         ((8192, 768, 3072), H200, "fused", "201.3 MB"),
         ((8192, 768, 3071), H200, "cublas", "3071 is no multiple of 8"),
         ((1, 768, 3071), H200, "fused", "MB"),
+        ((64, 4096, 14336), H200, "fused", "MB"),
+        ((64, 8192, 28672), H200, "cublas", "64 tokens: reading the weight"),
+        ((1, 8192, 28672), H200, "fused", "MB"),
         ((8192, 16384, 32768), H200, "cublas", "spare only 1.5%"),
         ((8192, 768, 3072), A100, "fused", "MB"),
         ((8192, 4096, 14336), A100, "cublas", "sparing 6%"),

@@ -12,7 +12,6 @@ from fused_mlp.tiles import (
     FEW_TOKENS_NARROW,
     LARGE,
     MIDDLE,
-    NARROW,
     OLDER,
     OLDER_FEW_TOKENS,
     Launch,
@@ -33,7 +32,6 @@ SMALL = Tiles(m=32, n=64, k=32, warps=4, stages=2, band=2)
 LAUNCHES = {
     "descriptor large": Launch("descriptor", LARGE),
     "descriptor middle": Launch("descriptor", MIDDLE),
-    "descriptor narrow": Launch("descriptor", NARROW),
     "descriptor small": Launch("descriptor", SMALL),
     "pointer older": Launch("pointer", OLDER),
     "pointer older few": Launch("pointer", OLDER_FEW_TOKENS),
