@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from lesson_runs import run_ranks
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "traces" / "recorded"
@@ -16,4 +18,22 @@ def shared_traces() -> Path:
     folder = ROOT.parent / "shared" / "traces"
     if not folder.is_dir():
         pytest.skip("the folder of public traces is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def parallel_run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, CompletedProcess[str]]:
+    """A folder with the traces of two ranks of the parallel lesson, and its finished process."""
+    folder = tmp_path_factory.mktemp("ranks")
+    small = ("--dim", "16", "--hidden", "32", "--batch", "2", "--seq", "4")
+    return folder, run_ranks(folder, *small)
+
+
+@pytest.fixture(scope="session")
+def gloo_ranks(parallel_run: tuple[Path, CompletedProcess[str]]) -> Path:
+    """A folder with the traces of two ranks, recorded here on the CPU over gloo."""
+    folder, process = parallel_run
+    assert process.returncode == 0, process.stderr
     return folder

@@ -29,6 +29,20 @@ def run_lesson(
     )
 
 
+def run_ranks(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """The finished process of torchrun with two ranks of the parallel lesson on the CPU."""
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+        + ["05_parallel_mlp.py", "--device", "cpu", "--trace_dir", str(folder), *flags],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
 def events_of(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run facts and complete events of a trace, read with ``json`` and none of our own code."""
     content = json.loads(path.read_text())

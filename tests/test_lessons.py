@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -153,22 +152,12 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
     assert not list(Path(tmp_path).iterdir())
 
 
-def test_parallel_lesson_leaves_a_trace_for_each_rank(tmp_path):
-    flags = ("--dim", "16", "--hidden", "32", "--batch", "2", "--seq", "4")
-    process = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-        + ["05_parallel_mlp.py", "--device", "cpu", "--trace_dir", str(tmp_path), *flags],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+def test_parallel_lesson_leaves_a_trace_for_each_rank(parallel_run):
+    folder, process = parallel_run
     assert process.returncode == 0, process.stderr
     assert process.stdout.count("Predict first") == 1
     for rank in (0, 1):
-        facts, events = events_of(tmp_path / f"cpu_2_4_16_32_tp2_rank{rank}.json")
+        facts, events = events_of(folder / f"cpu_2_4_16_32_tp2_rank{rank}.json")
         names = [event["name"] for event in events]
         assert names.count("gloo:all_reduce") == 3
         assert facts["relative_error"] < 2**-6

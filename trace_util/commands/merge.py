@@ -1,0 +1,56 @@
+"""The traces of many ranks as one file, for one view of the job in Perfetto: tracks named by rank,
+ids kept apart, clocks aligned on the ends of the collectives that the ranks share."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """examples:
+  trace-util merge rank*.json.gz -o job.json.gz
+  trace-util merge runs/7 -o job.json.gz --steps 2-3
+  trace-util open job.json.gz
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trace-util merge``."""
+    from trace_util.job.arguments import WHERE
+
+    add = parser.add_argument
+    add("traces", metavar="WHERE", nargs="+", help=f"the ranks' traces; each {WHERE}")
+    add("-o", "--output", metavar="FILE", required=True, help="the job; gzipped if named .gz")
+    add("--steps", metavar="N-M", help="keep these steps only, by their numbers: 3, 2-4 or 2-4,7")
+    add("--force", action="store_true", help="replace FILE if it is there already")
+    add("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file and print the shifts; 1 if a trace was refused, which is said on stderr."""
+    import shlex
+    import sys
+    from pathlib import Path
+
+    from trace_util.events import TraceError
+    from trace_util.job.engine import progress
+    from trace_util.job.places import find_places
+    from trace_util.merge import merge_traces, step_numbers
+    from trace_util.report.merge import merge_json, merge_text
+    from trace_util.report.summary_json import encoded
+    from trace_util.report.text import style_of
+
+    target = Path(args.output)
+    steps = step_numbers(args.steps) if args.steps else None
+    paths = [place.path for place in find_places(args.traces)]
+    if target.exists() and not args.force:
+        raise TraceError(f"{target}: is there already; name another file or add --force")
+    paths = [path for path in paths if Path(path).resolve() != target.resolve()]
+    with progress(2 * len(paths)) as done:
+        merged = merge_traces(paths, target, steps=steps, done=done)
+    for reason in merged.refused:
+        print(f"error: {' '.join(reason.split())}", file=sys.stderr)
+    if args.json:
+        print(encoded(merge_json(merged)), end="")
+    else:
+        print(merge_text(merged, style_of(sys.stdout)), end="")
+        print(f"next: trace-util open {shlex.quote(merged.target)}", file=sys.stderr)
+    return 1 if merged.refused else 0
