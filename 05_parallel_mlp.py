@@ -124,6 +124,7 @@ gate, up, down = (w.double() for w in (gate, up, down))
 reference = (F.gelu(first @ gate.T, approximate="tanh") * (first @ up.T)) @ down.T
 error = record.relative_error(step(), reference)
 saved = record.save(run, prof, unprofiled=unprofiled, relative_error=error)
+dist.barrier()  # every rank's trace is there
 dist.destroy_process_group()
 record.finish(
     saved,

@@ -18,12 +18,13 @@ from trace_util.kernel_names import decode
 from trace_util.links import Links
 from trace_util.shapes import inputs
 
-LESSONS = ("01_matmul", "02_linear", "03_simple_mlp", "03_kernels_mlp")
+LESSONS = ("01_matmul", "02_linear", "03_simple_mlp", "03_kernels_mlp", "05_parallel_mlp")
 ANNOTATIONS = {
     "matmul_add": "01_matmul",
     "linear_fwd": "02_linear",
     "mlp_fwd": "03_simple_mlp",
     "kernels_mlp_fwd": "03_kernels_mlp",
+    "parallel_mlp_fwd": "05_parallel_mlp",
 }
 HAND_WRITTEN = ("triton", "liger", "hub", "fused")
 # Rows that torch.compile's run time leaves (torch/_dynamo, torch/_inductor; seen with 2.11, 2.15).

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trace_util.claims import kernels_mlp, linear, matmul, mlp
+from trace_util.claims import kernels_mlp, linear, matmul, mlp, parallel_mlp
 from trace_util.claims.claim import Claim
 from trace_util.claims.companions import scene_of
 from trace_util.claims.expectations import Expectation, expectation
@@ -37,6 +37,7 @@ LESSON_CLAIMS: dict[str, tuple[Claim, ...]] = {
     "02_linear": linear.CLAIMS,
     "03_simple_mlp": mlp.CLAIMS,
     "03_kernels_mlp": kernels_mlp.CLAIMS,
+    "05_parallel_mlp": parallel_mlp.CLAIMS,
 }
 
 
@@ -101,7 +102,7 @@ def check(
     if lesson and lesson not in LESSON_CLAIMS:
         raise TraceError(f"{lesson}: no such lesson; one of {', '.join(LESSON_CLAIMS)}")
     facts = quantities(scene.own)
-    others = (scene.eager, scene.compiled, scene.warm)
+    others = (scene.eager, scene.compiled, scene.warm, *scene.ranks)
     return Check(
         path=trace.path,
         lesson=name,

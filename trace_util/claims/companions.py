@@ -8,11 +8,13 @@ from pathlib import Path
 
 from trace_util.claims.scene import Scene
 from trace_util.events import Trace, TraceError
+from trace_util.job.rank import without_rank
 from trace_util.reader import read_trace
 from trace_util.reading import Reading, reading_of
 from trace_util.runs import HAND_WRITTEN, run_differences
 
 _ENDINGS = (".json.gz", ".json")
+PARALLEL = "05_parallel_mlp"
 
 
 def scene_of(trace: Trace, against: Sequence[Trace] | None = None) -> Scene:
@@ -22,6 +24,8 @@ def scene_of(trace: Trace, against: Sequence[Trace] | None = None) -> Scene:
     it is, and each claim then says itself where the runs are unlike.
     """
     own = reading_of(trace)
+    if "rank" in trace.header.distributed and own.run.lesson == PARALLEL:
+        return Scene(own, eager=own, ranks=tuple(_ranks(own, against)))
     if against is None:
         others = list(_beside(own))
     else:
@@ -35,6 +39,24 @@ def scene_of(trace: Trace, against: Sequence[Trace] | None = None) -> Scene:
         if not is_own_kernel
         else None,
     )
+
+
+def _ranks(own: Reading, against: Sequence[Trace] | None) -> Iterator[Reading]:
+    """The other ranks of a job: those given, or else those beside it of the same name."""
+    if against is not None:
+        yield from (reading_of(one, one.path) for one in against)
+        return
+    path = Path(own.trace.path)
+    pattern = without_rank(path.name)
+    for other in sorted(path.parent.glob(pattern)) if "*" in pattern else ():
+        if other == path or without_rank(other.name) != pattern:
+            continue
+        try:
+            reading = reading_of(read_trace(other), str(other))
+        except TraceError:
+            continue  # a file of that name that is no trace is not the one looked for
+        if not run_differences(own.run, reading.run):
+            yield reading
 
 
 def _is_eager(reading: Reading) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from trace_util.events import Kind, TraceError
+from trace_util.job.stretches import stretches
 from trace_util.reading import Reading
 
 Scalar = int | float | str | None
@@ -20,7 +21,7 @@ Quantities = Mapping[str, "Scalar | tuple[Scalar, ...]"]
 
 def quantities(own: Reading) -> Quantities:
     """Every fact of a trace by its name."""
-    return {**_whole(own), **_gpu(own), **_per_step(own)}
+    return {**_whole(own), **_gpu(own), **_per_step(own), **_communication(own)}
 
 
 def _us(ns: float | None) -> float | None:
@@ -91,6 +92,24 @@ def _per_step(own: Reading) -> dict[str, tuple[Scalar, ...]]:
         "duration_us_per_step": tuple(_us(step.duration_ns) for step in steps),
         "cpu_us_per_step": tuple(_us(step.cpu_ns) for step in steps),
     }
+
+
+def _communication(own: Reading) -> dict[str, tuple[Scalar, ...]]:
+    """What a rank of a job spends in collectives, as summaries of jobs tell it."""
+    found = stretches(own.trace, own.links) if own.facts.steps else None
+    names = ("collectives", "communication_us", "exposed_communication_us", "exposed_share")
+    if found is None:
+        return {f"{name}_per_step": () for name in names}
+    length = (found.end_ns - found.start_ns).tolist()
+    exposed = found.exposed_ns.tolist()
+    shares = [one / all if all else None for one, all in zip(exposed, length, strict=True)]
+    columns = (
+        found.collectives.tolist(),
+        [_us(one) for one in found.comm_ns.tolist()],
+        [_us(one) for one in exposed],
+        shares,
+    )
+    return {f"{name}_per_step": tuple(c) for name, c in zip(names, columns, strict=True)}
 
 
 def one_value(value: Scalar | tuple[Scalar, ...]) -> Scalar | tuple[Scalar, ...]:

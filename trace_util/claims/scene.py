@@ -15,6 +15,7 @@ class Scene:
     eager: Reading | None = None  # may be `own`
     compiled: Reading | None = None  # may be `own`
     warm: Reading | None = None  # the same run, warmed up, beside a cold one
+    ranks: tuple[Reading, ...] = ()  # the other ranks of the same job
 
     @property
     def major(self) -> int | None:
