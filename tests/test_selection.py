@@ -85,6 +85,8 @@ def test_a_folder_that_is_a_link_is_walked(tmp_path):
     made(tmp_path, "real/x.json")
     os.symlink(tmp_path / "real", tmp_path / "traces")
     assert relative(select([tmp_path / "traces"])) == ["x.json"]
+    assert relative(select([tmp_path / "traces" / "x.json"], root=tmp_path)) == ["real/x.json"]
+    assert relative(select([tmp_path / "real" / "x.json"], root=tmp_path / "traces")) == ["x.json"]
 
 
 def test_a_hidden_folder_is_one_line(tmp_path):

@@ -14,6 +14,8 @@ from trace_util.events import TraceError
 
 _STATUS = re.compile(r"HTTP status \w+ error \((\d{3})|^(\d{3}) ")
 
+_NO_SPACE = "No space left on device"  # hf_xet passes it on in its texts, without the number
+
 
 class Refusal(TraceError):
     """The Hub or the way to it said no; asking again later, or with other rights, may help."""
@@ -114,7 +116,7 @@ def of_status(
 def of_storage(error: Exception, what: str | None, endpoint: str) -> Exception:
     """The refusal behind an error of hf_xet; the error itself when it is none."""
     text = _one_line(str(error))
-    if "No space left on device" in text:
+    if _NO_SPACE in text:
         return disk_full()
     if match := _STATUS.search(text):
         return of_status(int(match[1] or match[2]), "", what, endpoint, None)
@@ -125,7 +127,8 @@ def of_storage(error: Exception, what: str | None, endpoint: str) -> Exception:
 
 def of_os(error: OSError) -> Exception:
     """The refusal behind a full disk; the error itself otherwise."""
-    return disk_full() if error.errno in (errno.ENOSPC, errno.EDQUOT) else error
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or _NO_SPACE in str(error)
+    return disk_full() if full else error
 
 
 def disk_full() -> TraceError:

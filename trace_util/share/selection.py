@@ -52,7 +52,7 @@ def select(paths: Sequence[Path], root: Path | None = None) -> Selection:
     Raises:
         TraceError: a path does not exist or lies outside of the root.
     """
-    top = Path(os.path.abspath(root if root is not None else _common_folder(paths)))
+    top = _real(root if root is not None else _common_folder(paths))
     found: list[Candidate] = []
     left_out: list[LeftOut] = []
     for path in paths:
@@ -76,7 +76,12 @@ def _common_folder(paths: Sequence[Path]) -> Path:
         if not path.exists():
             raise TraceError(f"{path}: no such file or folder")
     folders = [path if path.is_dir() else path.parent for path in paths]
-    return Path(os.path.commonpath([os.path.abspath(folder) for folder in folders]))
+    return Path(os.path.commonpath([_real(folder) for folder in folders]))
+
+
+def _real(path: Path) -> Path:
+    """The path without links in its folders; what it names itself may be one."""
+    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
 
 
 def _stem(name: str) -> str:
@@ -87,13 +92,12 @@ def _walk(path: Path, top: Path) -> Iterator[Candidate | LeftOut]:
     """Everything at or below a path that the user named."""
     if not path.exists():
         raise TraceError(f"{path}: no such file or folder")
-    absolute = Path(os.path.abspath(path))
-    if not absolute.is_relative_to(top):
+    if not _real(path).is_relative_to(top):
         raise TraceError(
             f"{path}: lies outside of {top}, which names in the bucket are relative to"
         )
     if path.is_dir():
-        yield from _walk_folder(path, top, absolute.resolve())
+        yield from _walk_folder(path, top, path.resolve())
     else:
         yield _judge(path, top)
 
@@ -137,7 +141,7 @@ def _judge(path: Path, top: Path) -> Candidate | LeftOut:
         return LeftOut(shown, f"cannot be read ({error.strerror})")
     if not stat.S_ISREG(status.st_mode):
         return LeftOut(shown, _special(status.st_mode))
-    relative = Path(os.path.abspath(path)).relative_to(top).as_posix()
+    relative = _real(path).relative_to(top).as_posix()
     if not relative.isprintable() or "\\" in relative:
         return LeftOut(shown, "its name holds a character that a bucket cannot carry")
     is_table = relative.endswith(".txt")
