@@ -9,7 +9,8 @@ from trace_util.events import Trace, TraceError
 from trace_util.facts import Facts, trace_facts
 from trace_util.links import Links, link
 from trace_util.plot.lanes import View, panel_of, span_of
-from trace_util.plot.layout import Heading, plot_width, scene_of
+from trace_util.plot.layout import scene_of
+from trace_util.plot.paper import Heading, plot_width
 from trace_util.plot.scene import Scene
 from trace_util.report.text import clean, duration, share
 

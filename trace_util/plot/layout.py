@@ -3,68 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from trace_util.gaps import Cause
 from trace_util.plot.callouts import Wish, placed
 from trace_util.plot.lanes import Lane, Panel
-from trace_util.plot.lettering import fitting, text_width, wrapped
-from trace_util.plot.roles import IDLE_MEANING, MEANING, Role
+from trace_util.plot.legend import write_legend
+from trace_util.plot.lettering import fitting, text_width
+from trace_util.plot.paper import (
+    ARROW_ROOM,
+    CALLOUT_LINE,
+    CALLOUT_LINES,
+    GPU_ROW,
+    GUTTER,
+    HOST_ROW,
+    LANE_SPACE,
+    MARGIN,
+    PAD,
+    SMALL,
+    SMALLEST,
+    STEP_HEIGHT,
+    TEXT,
+    TITLE,
+    Heading,
+    Paper,
+    plot_width,
+    write_text,
+    x_of,
+)  # fmt: skip
+from trace_util.plot.roles import IDLE_MEANING, Role
 from trace_util.plot.scale import Axis
-from trace_util.plot.scene import Box, Curve, Label, Line, Scene, Shape
+from trace_util.plot.scene import Box, Curve, Label, Line, Scene
 from trace_util.plot.theme import INK_ON
 from trace_util.report.text import duration
-
-MARGIN = 18.0
-GUTTER = 108.0  # for the names of the lanes
-STEP_HEIGHT = 17.0
-HOST_ROW = 18.0
-GPU_ROW = 24.0
-ARROW_ROOM = 34.0
-CALLOUT_LINE = 14.0
-CALLOUT_LINES = 3
-LANE_SPACE = 8.0
-SMALLEST = 1.4  # px; a narrower bar could not be seen
-
-TEXT, SMALL, TITLE = 10.5, 10.0, 14.0
-_PAD = 4.0
-
-
-@dataclass(frozen=True)
-class Heading:
-    """What is written over a panel."""
-
-    title: str
-    lines: tuple[str, ...]
-    is_shown: bool = True  # the title; it names the figure in any case
-
-
-@dataclass
-class _Paper:
-    """A scene in the making."""
-
-    axis: Axis
-    width: float
-    y: float = MARGIN
-    back: list[Shape] = field(default_factory=list)
-    arrows: list[Shape] = field(default_factory=list)
-    front: list[Shape] = field(default_factory=list)
-    roles: set[Role] = field(default_factory=set)
-    causes: set[Cause] = field(default_factory=set)
-    faded: bool = False
-
-    @property
-    def left(self) -> float:
-        return MARGIN + GUTTER
-
-    @property
-    def right(self) -> float:
-        return self.width - MARGIN
-
-
-def plot_width(width: float) -> float:
-    """The px that a figure of this width has for time."""
-    return width - 2 * MARGIN - GUTTER
 
 
 def scene_of(
@@ -72,10 +41,10 @@ def scene_of(
 ) -> Scene:
     """The figure of some panels below each other, on one scale."""
     longest = max(panel.end_ns - panel.start_ns for panel in panels)
-    paper = _Paper(Axis(longest, MARGIN + GUTTER, plot_width(width)), width)
+    paper = Paper(Axis(longest, MARGIN + GUTTER, plot_width(width)), width)
     for panel, heading in zip(panels, headings, strict=True):
         _panel(paper, panel, heading)
-    _legend(paper)
+    write_legend(paper)
     _footer(paper, footer)
     return Scene(
         width,
@@ -88,7 +57,7 @@ def scene_of(
     )
 
 
-def _panel(paper: _Paper, panel: Panel, heading: Heading) -> None:
+def _panel(paper: Paper, panel: Panel, heading: Heading) -> None:
     _heading(paper, heading)
     top = paper.y
     _marks(paper, panel)
@@ -102,41 +71,34 @@ def _panel(paper: _Paper, panel: Panel, heading: Heading) -> None:
     _arrows(paper, panel, places)
     _axis(paper, panel, top)
     for note in panel.notes:
-        _text(paper, note)
+        write_text(paper, note)
     paper.y += 16
 
 
-def _heading(paper: _Paper, heading: Heading) -> None:
+def _heading(paper: Paper, heading: Heading) -> None:
     if heading.is_shown:
         paper.y += TITLE
         title = fitting([heading.title], paper.width - 2 * MARGIN, TITLE * 1.16)
         paper.front.append(Label(MARGIN, paper.y, title, TITLE, "ink", bold=True, role="title"))
     for text in heading.lines:
-        _text(paper, text)
+        write_text(paper, text)
     paper.y += 12
 
 
-def _text(paper: _Paper, text: str) -> None:
-    for line in wrapped(text.split(" "), paper.width - 2 * MARGIN, TEXT):
-        paper.y += 16
-        line = fitting([line], paper.width - 2 * MARGIN, TEXT)
-        paper.front.append(Label(MARGIN, paper.y, line, TEXT, "muted", role="note"))
-
-
-def _marks(paper: _Paper, panel: Panel) -> None:
+def _marks(paper: Paper, panel: Panel) -> None:
     """The recorded steps: a band with the name and the time that each takes on the CPU."""
     if not panel.marks:
         return
     y = paper.y
     paper.front.append(_lane_name("steps", y + STEP_HEIGHT / 2))
     for mark in panel.marks:
-        x1, x2 = _x(paper, panel, mark.start_ns), _x(paper, panel, mark.end_ns)
+        x1, x2 = x_of(paper, panel, mark.start_ns), x_of(paper, panel, mark.end_ns)
         length = duration(mark.end_ns - mark.start_ns)
         paper.back.append(
             Box(x1, y, max(x2 - x1 - 1, SMALLEST), STEP_HEIGHT, "step", f"{mark.name}, {length}")
         )
         texts = (f"{mark.name} · {length} on the CPU", f"{mark.name} · {length}", mark.name)
-        text = fitting((*texts, f"#{mark.number}"), x2 - x1 - 2 * _PAD, TEXT)
+        text = fitting((*texts, f"#{mark.number}"), x2 - x1 - 2 * PAD, TEXT)
         if text:
             at = (x1 + x2) / 2, y + STEP_HEIGHT / 2 + TEXT * 0.36
             paper.front.append(Label(*at, text, TEXT, "ink", "middle", role="step"))
@@ -149,15 +111,15 @@ def _lane_name(text: str, middle: float) -> Label:
     return Label(MARGIN, middle + TEXT * 0.36, text, TEXT, "ink", bold=True, role="lane")
 
 
-def _lane(paper: _Paper, panel: Panel, lane: Lane) -> None:
+def _lane(paper: Paper, panel: Panel, lane: Lane) -> None:
     row = GPU_ROW if lane.is_gpu else HOST_ROW
     top, height = paper.y, row * lane.depth
-    end = _x(paper, panel, panel.end_ns)
+    end = x_of(paper, panel, panel.end_ns)
     paper.back.append(Box(paper.left, top, end - paper.left, height, "lane"))
     paper.front.append(_lane_name(lane.title, top + min(height, row) / 2))
     wishes = []
     for bar in lane.bars:
-        x1, x2 = _x(paper, panel, bar.start_ns), _x(paper, panel, bar.end_ns)
+        x1, x2 = x_of(paper, panel, bar.start_ns), x_of(paper, panel, bar.end_ns)
         x1 = max(min(x1, end - SMALLEST), paper.left)
         width = max(x2 - x1, SMALLEST)
         inset = 2.0 if lane.is_gpu else 0.5
@@ -180,18 +142,18 @@ def _lane(paper: _Paper, panel: Panel, lane: Lane) -> None:
                 "op" if bar.role == Role.METADATA_OP else "",
             )
         )
-        text = fitting(bar.labels, drawn - 2 * _PAD, SMALL)
+        text = fitting(bar.labels, drawn - 2 * PAD, SMALL)
         if lane.is_gpu and text not in bar.labels:
             wishes.append((bar, Wish(x1 + drawn / 2, bar.labels)))
         elif text:
             ink = INK_ON[paint] if not bar.faded else "ink"
-            at = x1 + _PAD, y + (row - 2 * inset) / 2 + SMALL * 0.36
+            at = x1 + PAD, y + (row - 2 * inset) / 2 + SMALL * 0.36
             paper.front.append(Label(*at, text, SMALL, ink, role="bar"))
     paper.y += height
     _callouts(paper, [wish for bar, wish in wishes if bar.labels], top + height)
 
 
-def _callouts(paper: _Paper, wishes: list[Wish], bottom: float) -> None:
+def _callouts(paper: Paper, wishes: list[Wish], bottom: float) -> None:
     """The names that did not fit on their bars, below the lane, each with a leader."""
     found = placed(wishes, SMALL, paper.left, paper.right, CALLOUT_LINES)
     for place in found:
@@ -202,9 +164,9 @@ def _callouts(paper: _Paper, wishes: list[Wish], bottom: float) -> None:
         paper.y += 3 + CALLOUT_LINE * (1 + max(place.line for place in found))
 
 
-def _idle(paper: _Paper, panel: Panel, places: list[float]) -> None:
+def _idle(paper: Paper, panel: Panel, places: list[float]) -> None:
     for idle in panel.idle:
-        x1, x2 = _x(paper, panel, idle.start_ns), _x(paper, panel, idle.end_ns)
+        x1, x2 = x_of(paper, panel, idle.start_ns), x_of(paper, panel, idle.end_ns)
         if x2 - x1 < SMALLEST:
             continue
         paper.causes.add(idle.cause)
@@ -216,7 +178,7 @@ def _idle(paper: _Paper, panel: Panel, places: list[float]) -> None:
             paper.back.append(Box(x1, places[at], x2 - x1, height, paint, title))
         # One device may have several lanes; the time is said once.
         texts = (f"idle {length}", length)
-        text = fitting(texts, x2 - x1 - 2 * _PAD, SMALL)
+        text = fitting(texts, x2 - x1 - 2 * PAD, SMALL)
         if text in texts:
             at = idle.lanes[0]
             y = places[at] + GPU_ROW / 2 + SMALL * 0.36
@@ -234,15 +196,15 @@ def _covered(panel: Panel, lane: int, start_ns: int, end_ns: int) -> bool:
     )
 
 
-def _arrows(paper: _Paper, panel: Panel, places: list[float]) -> None:
+def _arrows(paper: Paper, panel: Panel, places: list[float]) -> None:
     for arrow in panel.arrows:
         y1 = places[arrow.from_lane] + (arrow.from_depth + 1) * HOST_ROW - 0.5
         y2 = places[arrow.to_lane] + arrow.to_depth * GPU_ROW + 1.5
-        x1, x2 = _x(paper, panel, arrow.from_ns), _x(paper, panel, arrow.to_ns)
+        x1, x2 = x_of(paper, panel, arrow.from_ns), x_of(paper, panel, arrow.to_ns)
         paper.arrows.append(Curve(x1, y1, x2 + SMALLEST / 2, y2, "arrow"))
 
 
-def _axis(paper: _Paper, panel: Panel, top: float) -> None:
+def _axis(paper: Paper, panel: Panel, top: float) -> None:
     paper.y += 8
     length = panel.end_ns - panel.start_ns
     bottom = paper.y
@@ -266,38 +228,11 @@ def _axis(paper: _Paper, panel: Panel, top: float) -> None:
     )
 
 
-def _legend(paper: _Paper) -> None:
-    entries = [(role.name.lower(), MEANING[role], False) for role in sorted(paper.roles)]
-    if paper.faded:
-        entries.append(("gemm", "work of another step", True))
-    entries += [
-        (f"idle_{cause.name.lower()}", f"GPU idle: {IDLE_MEANING[cause]}", False)
-        for cause in sorted(paper.causes)
-    ]
-    x = MARGIN
-    paper.y += 4
-    for paint, text, faded in entries:
-        width = 18 + text_width(text, SMALL) + 16
-        if x + width > paper.right and x > MARGIN:
-            x, paper.y = MARGIN, paper.y + 17
-        outline = "op" if paint == "metadata_op" else ""
-        paper.front.append(Box(x, paper.y - 9, 12, 11, paint, "", faded, 2, outline))
-        text = fitting([text], paper.right - x - 18, SMALL)
-        paper.front.append(Label(x + 18, paper.y, text, SMALL, "ink", role="legend"))
-        x += width
-    paper.y += 4
-
-
-def _footer(paper: _Paper, text: str) -> None:
+def _footer(paper: Paper, text: str) -> None:
     if text:
         paper.y += 2
-        _text(paper, text)
+        write_text(paper, text)
     paper.y += 4
-
-
-def _x(paper: _Paper, panel: Panel, at_ns: int) -> float:
-    inside = min(max(at_ns, panel.start_ns), panel.end_ns)
-    return paper.axis.x(inside - panel.start_ns)
 
 
 def _in_words(panel: Panel, heading: Heading) -> str:

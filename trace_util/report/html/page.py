@@ -15,6 +15,7 @@ from trace_util.report.html import sections
 from trace_util.report.html.checks import claims
 from trace_util.report.html.comparing import compared
 from trace_util.report.html.markup import Child, Html, element, joined, plain
+from trace_util.report.html.roofline import roofline
 from trace_util.report.html.subject import Subject, subject_of
 from trace_util.report.html.viewer import SCRIPT, carried, viewer
 from trace_util.report.text import clean, counted, size
@@ -107,7 +108,7 @@ def _part(subject: Subject, traces: Sequence[Trace], embed: bool) -> Html:
         sections.timelines(subject),
         sections.steps(subject),
         sections.kernels(subject),
-        sections.roofline(subject),
+        roofline(subject),
         sections.ops(subject),
         claims(check(subject.trace, against=others)),
         viewer(subject, embedded=embed),
