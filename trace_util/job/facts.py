@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trace_util.job.grouping import Group
@@ -88,8 +89,11 @@ def job_facts(group: Group | Sequence[RankFacts], name: str = "") -> JobFacts:
     highest = max((rank for rank in present if rank is not None), default=-1)
     world = max(sizes) if sizes else None
     sound = [one for one in ranks if one.broken is None and one.steps]
-    numbers = sorted({step.number for one in sound for step in one.steps})
-    steps = [_step(number, sound) for number in numbers]
+    by_number: dict[int, dict[int, RankStep]] = defaultdict(dict)
+    for one in sound:
+        for step in one.steps:
+            by_number[step.number].setdefault(one.rank or 0, step)
+    steps = [_step(number, by_number[number]) for number in sorted(by_number)]
     return JobFacts(
         name=name,
         world_size=world,
@@ -107,12 +111,7 @@ def _part(ns: int, steps: Iterable[JobStep]) -> float | None:
     return ns / total if total else None
 
 
-def _step(number: int, sound: Sequence[RankFacts]) -> JobStep:
-    mine: dict[int, RankStep] = {}
-    for one in sound:
-        for step in one.steps:
-            if step.number == number:
-                mine.setdefault(one.rank or 0, step)
+def _step(number: int, mine: Mapping[int, RankStep]) -> JobStep:
     steps = list(mine.values())
     own = [step.own_ns for step in steps]
     shortest = min(step.exposed_ns for step in steps)

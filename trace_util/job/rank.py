@@ -11,7 +11,7 @@ from trace_util.document import CUT_OFF as NO_END
 from trace_util.events import Kind, Trace, TraceError
 from trace_util.facts import Facts, trace_facts
 from trace_util.job.places import read_place
-from trace_util.job.spending import Spent, host_spending, spending
+from trace_util.job.spending import Spent, host_spending, spending, spending_by_step
 from trace_util.job.stretches import Stretches, stretches
 from trace_util.links import Links, link
 from trace_util.sources import CUT_OFF, DAMAGED
@@ -148,13 +148,15 @@ def _incomplete(trace: Trace) -> str | None:
 
 
 def _steps(trace: Trace, links: Links, facts: Facts, found: Stretches) -> Iterator[RankStep]:
-    host = host_spending(trace, links, found) if links.steps else [()]
     events = trace.events
     duration = found.end_ns - found.start_ns
+    host = host_spending(trace, links, found) if links.steps else [()]
+    spent = host
+    if found.device is not None:
+        names, lengths = events.name[found.work], events.duration_ns[found.work]
+        spent = spending_by_step(trace, names, lengths, found.step_of_work, len(duration))
     for index in range(len(duration)):
-        mine = found.work[found.step_of_work == index]
         told = facts.steps[index] if facts.steps else None
-        on_cpu = found.device is None
         yield RankStep(
             number=told.number if told else -1,
             mark_ns=told.duration_ns if told else int(duration[index]),
@@ -166,9 +168,7 @@ def _steps(trace: Trace, links: Links, facts: Facts, found: Stretches) -> Iterat
             collectives=int(found.collectives[index]),
             kernels=told.kernels if told else facts.kernel_count,
             launches=told.launches if told else facts.launch_count,
-            spent=host[index]
-            if on_cpu
-            else spending(trace, events.name[mine], events.duration_ns[mine]),
+            spent=spent[index],
             host=host[index],
         )
 

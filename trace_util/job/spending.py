@@ -15,6 +15,7 @@ from trace_util.tally import distinct, tally
 from trace_util.timeline import Indexes, Nanoseconds, covered_ns, union
 
 MOST = 8  # names of one step; the ninth explains no straggler
+MANY_STEPS, FEW = 200, 3  # of more steps than this only so many names each: facts are to be small
 NAME_LENGTH = 160  # characters of a name that travel
 OUTSIDE = "outside any op"  # Python, data loading, waiting: what the profiler has no row for
 
@@ -31,12 +32,37 @@ def spending(
     trace: Trace, name: Ints, length_ns: Nanoseconds, most: int = MOST
 ) -> tuple[Spent, ...]:
     """The names with most time, the largest first."""
-    found = tally(name, length_ns)
-    return tuple(
-        Spent(trace.names[int(found.key[at])][:NAME_LENGTH], *found.numbers(at)[:2])
-        for at in found.largest_first()[:most]
-        if found.total_ns[at] > 0
-    )
+    (found,) = spending_by_step(trace, name, length_ns, np.zeros(len(name), np.int64), 1, most)
+    return found
+
+
+def spending_by_step(
+    trace: Trace,
+    name: Ints,
+    length_ns: Nanoseconds,
+    step: Indexes,
+    steps: int,
+    most: int | None = None,
+) -> list[tuple[Spent, ...]]:
+    """For each of so many steps the names with most time, the largest first."""
+    most = most or (MOST if steps <= MANY_STEPS else FEW)
+    width = len(trace.names)
+    found = tally(step.astype(np.int64) * width + name, length_ns)
+    of, total = found.key // width, found.total_ns
+    order = np.lexsort((found.key, -total, of))
+    order = order[(of[order] >= 0) & (total[order] > 0)]
+    bounds = np.searchsorted(of[order], np.arange(steps + 1)).tolist()
+    return [
+        tuple(
+            Spent(
+                trace.names[int(found.key[at]) % width][:NAME_LENGTH],
+                int(found.count[at]),
+                int(total[at]),
+            )
+            for at in order[first : min(last, first + most)].tolist()
+        )
+        for first, last in zip(bounds, bounds[1:], strict=False)
+    ]
 
 
 def host_spending(trace: Trace, links: Links, found: Stretches) -> list[tuple[Spent, ...]]:
@@ -53,14 +79,11 @@ def host_spending(trace: Trace, links: Links, found: Stretches) -> list[tuple[Sp
     if found.device is None:
         around = np.flatnonzero(events.is_kind(Kind.USER_ANNOTATION))
         own[around] = np.maximum(own[around] - _exposed_in(trace, found, around), 0)
-    step = links.step[rows]
-    told = []
-    for index, mark in enumerate(marks.tolist()):
-        mine = rows[step == index]
-        outside = Spent(OUTSIDE, 1, int(own[mark]))
-        spent = (*spending(trace, events.name[mine], own[mine]), outside)
-        told.append(tuple(sorted(spent, key=lambda one: -one.total_ns)))
-    return told
+    spent = spending_by_step(trace, events.name[rows], own[rows], links.step[rows], len(marks))
+    return [
+        tuple(sorted((*names, Spent(OUTSIDE, 1, int(own[mark]))), key=lambda one: -one.total_ns))
+        for names, mark in zip(spent, marks.tolist(), strict=True)
+    ]
 
 
 def own_time(trace: Trace, links: Links) -> Nanoseconds:
