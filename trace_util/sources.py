@@ -73,7 +73,7 @@ class Source:
         self.path = os.fspath(path)
         self.notes: Counter[str] = Counter()
         self.bytes_read = 0
-        self._inflaters: Any = zlib
+        self._inflaters: Any = None  # chosen when the first gzip data are seen
         if self.path == STDIN:
             self.size_bytes: int | None = None
         elif os.path.isdir(self.path):
@@ -83,8 +83,6 @@ class Source:
                 self.size_bytes = os.stat(self.path).st_size or None
             except OSError as error:
                 raise TraceError(f"{self.path}: {error.strerror or error}") from error
-            if os.path.isfile(self.path):
-                self._inflaters = _fastest_inflaters()
 
     def is_plain(self) -> bool:
         """Whether this is a file of JSON text, which can be read from any position."""
@@ -150,6 +148,9 @@ class Source:
             first += more
         blocks = _with_first(first, blocks)
         if first.startswith(_GZIP):
+            if self._inflaters is None:
+                is_file = self.size_bytes is not None and os.path.isfile(self.path)
+                self._inflaters = _fastest_inflaters() if is_file else zlib
             return self._text(_Inflation(blocks, self.notes, self._inflaters).blocks())
         if first.startswith(_UTF16_MARKS):
             self.notes["UTF-16 text"] += 1
