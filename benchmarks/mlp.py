@@ -32,7 +32,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `benchmarks` and `fused_mlp`, from anywhere
 
-from benchmarks import mlp_report  # noqa: E402
+from benchmarks import mlp_report, mlp_roofline  # noqa: E402
 
 TOKENS = (1, 64, 2048, 8192)
 MODES = ("default", "reduce-overhead", "max-autotune")
@@ -79,10 +79,11 @@ def measured(args: argparse.Namespace) -> mlp_report.Result:
     dtype = getattr(torch, args.dtype)
     result: mlp_report.Result = {
         "benchmark": "mlp",
-        "command": shlex.join(["python", "benchmarks/mlp.py", *sys.argv[1:]]),
+        "command": command(sys.argv[1:]),
         "date": f"{datetime.now(timezone.utc):%Y-%m-%d}",
         "gpu": torch.cuda.get_device_name(),
         "dtype": args.dtype,
+        "run_us": cuda_timing.RUN_US,
         "versions": versions(),
     }
     with torch.no_grad():
@@ -99,6 +100,17 @@ def measured(args: argparse.Namespace) -> mlp_report.Result:
                 result["mlp"] += mlp_rows(shape, tokens, dtype, args)
                 written(result, args.output)  # what an interruption leaves
     return result
+
+
+def command(arguments: list[str]) -> str:
+    """What was run, without the names of the files written: they say where somebody works."""
+    names = ("--output", "--figure")
+    kept = [
+        a
+        for before, a in zip(["", *arguments], arguments, strict=False)
+        if before not in names and a.split("=")[0] not in names
+    ]
+    return shlex.join(["python", "benchmarks/mlp.py", *kept])
 
 
 def written(result: mlp_report.Result, path: Path | None) -> None:
@@ -221,7 +233,7 @@ def main() -> None:
     result = json.loads(args.source.read_text()) if args.source else measured(args)
     written(result, args.output)
     if args.figure:
-        mlp_report.draw_roofline(result, args.figure)
+        mlp_roofline.draw_roofline(result, args.figure)
     if args.markdown:
         print(mlp_report.markdown(result), end="")
         return
