@@ -13,9 +13,9 @@ line. The traces lie in a temporary folder and are removed at the end.
 """
 
 import argparse
-import gzip
 import hashlib
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -28,116 +28,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from job_traces import SLOW_RANK, write_ranks
+from read import PEERS, machine, set_up
 
-from benchmarks.read import (  # noqa: E402
-    PEERS,
-    RECORDED,
-    machine,
-    set_up,
-    write_large_trace,
-)
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-LAYERS = 100  # of a step: some 6,000 events
-SLOW_RANK = 1
-EXTRA, REDUCE_PART = 0.1, 0.15  # of the layers' time: what the slow rank does more, an all-reduce
-REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 GOAL = {"two processes": 1.7, "time": 15, "memory": 10, "worker MiB": 400}
-
-# ---------------------------------------------------------------------------------------- the ranks
-
-
-def write_ranks(folder: Path, ranks: int, megabytes: float) -> list[Path]:
-    """The traces of a job, so many MB each."""
-    folder.mkdir()
-    paths = []
-    for rank in range(ranks):
-        source = folder / "one-step.json"
-        source.write_text(one_step(rank, ranks))
-        paths.append(folder / f"rank{rank}.json")
-        write_large_trace(source, paths[-1], megabytes)
-        source.unlink()
-    return paths
-
-
-def one_step(rank: int, ranks: int) -> str:
-    """The trace of one step of a rank, laid out as Kineto does."""
-    document = json.loads(gzip.decompress(RECORDED.read_bytes()))
-    events = document["traceEvents"]
-    step = next(e for e in events if e["name"] == "ProfilerStep#3")
-    begin, end = step["ts"], step["ts"] + step["dur"]
-    host = [
-        e for e in events if e["ph"] == "X" and begin < e["ts"] < end and e["pid"] == step["pid"]
-    ]
-    ids = {e["args"]["correlation"] for e in host if "correlation" in e.get("args", {})}
-    gpu = [e for e in events if e.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy")]
-    gpu = [e for e in gpu if e["args"]["correlation"] in ids]
-    arrows = [e for e in events if e.get("cat") == "ac2g" and e["id"] in ids]
-    layer = [*host, *gpu, *arrows]
-    last = max(e["ts"] + e.get("dur", 0) for e in layer)
-    period = last - begin + 5
-    texts = []
-    for copy in range(LAYERS):
-        texts += [_text(_moved(e, copy * period, copy * 1000)) for e in layer]
-    done = begin + LAYERS * period
-    own = EXTRA * LAYERS * period if rank == SLOW_RANK else 0
-    reduce = REDUCE_PART * LAYERS * period  # and ends on all ranks together
-    like = max(gpu, key=lambda e: e["dur"])
-    call = next(e for e in host if e["args"].get("correlation") == like["args"]["correlation"])
-    if own:
-        texts += _launched(call, like, done, own, "planted_kernel", 900_001)
-    texts += _launched(call, like, done + own, reduce - own, REDUCE, 900_002, stream=20)
-    sync = {**call, "name": "cudaDeviceSynchronize", "ts": done + reduce + 10, "dur": 5}
-    texts.append(_text({**sync, "args": {"External id": 900_003, "correlation": 900_003}}))
-    texts.insert(0, _text({**step, "dur": done + reduce + 20 - begin}))
-    names = [e for e in events if e["ph"] == "M"]
-    names.sort(key=lambda e: e["name"] != "process_name")  # as write_large_trace looks for them
-    header = {
-        "schemaVersion": 1,
-        "deviceProperties": document["deviceProperties"],
-        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks},
-        "baseTimeNanoseconds": document["baseTimeNanoseconds"],
-    }
-    inner = ",".join(texts + [_text(e) for e in names])
-    return json.dumps(header)[:-1] + f', "traceEvents": [{inner}\n  ], "traceName": "rank{rank}"}}'
-
-
-def _launched(
-    call: dict[str, Any],
-    like: dict[str, Any],
-    at: float,
-    us: float,
-    name: str,
-    id: int,
-    **more: int,
-) -> list[str]:
-    args = {**like["args"], **more, "correlation": id, "External id": id}
-    kernel = {**like, "name": name, "ts": at, "dur": us, "tid": args["stream"], "args": args}
-    launch = {**call, "ts": at - 20, "dur": 4, "args": {"External id": id, "correlation": id}}
-    return [_text(launch), _text(kernel)]
-
-
-def _moved(event: dict[str, Any], us: float, ids: int) -> dict[str, Any]:
-    moved = {**event, "ts": event["ts"] + us}
-    if "id" in moved:
-        moved["id"] += ids
-    if "args" in moved:
-        links = ("External id", "correlation")
-        told = {k: v + ids if k in links and v else v for k, v in moved["args"].items()}
-        moved["args"] = told
-    return moved
-
-
-def _text(event: dict[str, Any]) -> str:
-    event = {k: f"{v:.3f}" if k in ("ts", "dur") else v for k, v in event.items()}
-    if event["ph"] == "M":  # the name first, as Kineto writes these
-        event = {"name": event["name"], **event}
-    keys = [
-        f"{json.dumps(k)}: {v if k in ('ts', 'dur') else json.dumps(v)}" for k, v in event.items()
-    ]
-    return "\n  {\n    " + ", ".join(keys) + "\n  }"
-
 
 # ----------------------------------------------------------------------------------- who reads them
 
@@ -162,7 +58,7 @@ def ours(paths: list[str], workers: int) -> dict[str, Any]:
         "broken": [one.broken for one in job.broken],
         "slow": sorted({step.slow.rank if step.slow else None for step in job.steps}, key=str),
         "exposed_share": job.exposed_share,
-        "worker_mib": (own if workers == 1 else children) / 1024,
+        "worker_mib": (children or own) / 1024,
     }
 
 
@@ -180,9 +76,10 @@ def hta(paths: list[str]) -> dict[str, Any]:
 
 
 class Run(NamedTuple):
-    """One run: seconds, the largest sum of memory over its processes, and what it said."""
+    """One run: seconds, processor seconds, the most memory of all its processes, what it said."""
 
     seconds: float
+    processor_s: float
     memory_mib: float
     answer: dict[str, Any]
 
@@ -193,12 +90,14 @@ def measured(python: str, *arguments: str) -> Run:
     process = subprocess.Popen(
         [python, __file__, "--run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+    before = os.times()
     with _watched(process.pid) as peak:
         out, err = process.communicate()
-    seconds = time.perf_counter() - began
+    seconds, after = time.perf_counter() - began, os.times()
+    processor = sum(after[2:4]) - sum(before[2:4])  # of this child and of its own
     if process.returncode:
         raise SystemExit(f"{arguments[0]} failed: {err.decode()[-2000:]}")
-    return Run(seconds, peak[0], json.loads(out.decode().strip().rsplit("\n", 1)[-1]))
+    return Run(seconds, processor, peak[0], json.loads(out.decode().strip().rsplit("\n", 1)[-1]))
 
 
 @contextmanager
@@ -263,6 +162,9 @@ def scaling(paths: list[Path], rounds: int) -> dict[str, Any]:
         "events": answers[0]["events"],
         "one_s": [run.seconds for run in runs["1"]],
         "two_s": [run.seconds for run in runs["2"]],
+        "one_processor_s": statistics.median(run.processor_s for run in runs["1"]),
+        "two_processor_s": statistics.median(run.processor_s for run in runs["2"]),
+        "best_ratio": min(run.seconds for run in runs["1"]) / min(run.seconds for run in runs["2"]),
         "ratio": statistics.median(run.seconds for run in runs["1"])
         / statistics.median(run.seconds for run in runs["2"]),
         "worker_mib": max(run.answer["worker_mib"] for run in runs["2"]),
@@ -287,6 +189,8 @@ def beside_hta(paths: list[Path], rounds: int, python: Path) -> dict[str, Any]:
         "files": len(paths),
         "ours_s": [run.seconds for run in mine],
         "hta_s": [run.seconds for run in theirs],
+        "ours_processor_s": statistics.median(run.processor_s for run in mine),
+        "hta_processor_s": statistics.median(run.processor_s for run in theirs),
         "ours_mib": max(run.memory_mib for run in mine),
         "hta_mib": max(run.memory_mib for run in theirs),
         "time_ratio": statistics.median(run.seconds for run in theirs)
@@ -307,14 +211,21 @@ def table(found: dict[str, Any]) -> str:
         rate = one["bytes"] / 1e6
         lines += [
             f"| {one['files']} ranks, {one['bytes'] / 1e9:.2f} GB, {one['events']:,} events "
-            "| s (min to max) | MB/s | MiB, all processes | largest worker MiB |",
-            "|---|---|---|---|---|",
-            _row("1 process", one["one_s"], rate, one["one_mib"], None),
-            _row("2 processes", one["two_s"], rate, one["two_mib"], one["worker_mib"]),
+            "| s (min to max) | processor s | MB/s | MiB, all processes | MiB, largest worker |",
+            "|---|---|---|---|---|---|",
+            _row("1 process", one["one_s"], one["one_processor_s"], rate, one["one_mib"], None),
+            _row(
+                "2 processes",
+                one["two_s"],
+                one["two_processor_s"],
+                rate,
+                one["two_mib"],
+                one["worker_mib"],
+            ),
             "",
-            f"Two processes are {one['ratio']:.2f} times as fast as one "
-            f"(goal: {GOAL['two processes']}). The largest worker takes "
-            f"{one['worker_mib_few']:.0f} MiB for {one['few']} files and "
+            f"Two processes are {one['ratio']:.2f} times as fast as one, the fastest runs "
+            f"{one['best_ratio']:.2f} times (goal: {GOAL['two processes']}). "
+            f"The largest worker takes {one['worker_mib_few']:.0f} MiB for {one['few']} files and "
             f"{one['worker_mib']:.0f} MiB for {one['files']} (goal: at most {GOAL['worker MiB']}).",
         ]
     if two := found.get("hta"):
@@ -322,22 +233,39 @@ def table(found: dict[str, Any]) -> str:
         lines += [
             "",
             f"| {two['files']} ranks, {two['bytes'] / 1e6:.0f} MB "
-            "| s (min to max) | MB/s | MiB, all processes | largest worker MiB |",
-            "|---|---|---|---|---|",
-            _row("trace_util, 2 processes", two["ours_s"], rate, two["ours_mib"], None),
-            _row("HolisticTraceAnalysis 0.5", two["hta_s"], rate, two["hta_mib"], None),
+            "| s (min to max) | processor s | MB/s | MiB, all processes | MiB, largest worker |",
+            "|---|---|---|---|---|---|",
+            _row(
+                "trace_util, 2 processes",
+                two["ours_s"],
+                two["ours_processor_s"],
+                rate,
+                two["ours_mib"],
+                None,
+            ),
+            _row(
+                "HolisticTraceAnalysis 0.5",
+                two["hta_s"],
+                two["hta_processor_s"],
+                rate,
+                two["hta_mib"],
+                None,
+            ),
             "",
-            f"{two['time_ratio']:.1f} times the speed (goal: {GOAL['time']}), a "
-            f"{two['memory_ratio']:.1f}th of the memory (goal: {GOAL['memory']}).",
+            f"HTA takes {two['time_ratio']:.1f} times the time (goal: {GOAL['time']}) and "
+            f"{two['memory_ratio']:.1f} times the memory (goal: {GOAL['memory']}).",
         ]
     return "\n".join(lines)
 
 
-def _row(title: str, seconds: list[float], megabytes: float, mib: float, worker: Any) -> str:
+def _row(
+    title: str, seconds: list[float], processor: float, megabytes: float, mib: float, worker: Any
+) -> str:
     middle = statistics.median(seconds)
     spread = f"{middle:.1f} ({min(seconds):.1f} to {max(seconds):.1f})"
     largest = "" if worker is None else f"{worker:.0f}"
-    return f"| {title} | {spread} | {megabytes / middle:.0f} | {mib:.0f} | {largest} |"
+    rate = f"{megabytes / middle:.0f}"
+    return f"| {title} | {spread} | {processor:.1f} | {rate} | {mib:.0f} | {largest} |"
 
 
 def main() -> None:
