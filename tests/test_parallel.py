@@ -53,7 +53,7 @@ def test_stretches_make_the_same_trace(tmp_path: Path, trace_text: dict, layout)
     assert_same(alone, read_trace(path, processes=2))
     stretches = read_in_stretches(Source(path), "all", 3)
     assert stretches is not None
-    assert len(stretches.intake.columns["row"]) == len(alone.events)
+    assert len(stretches.intake.events) == len(alone.events)
 
 
 def test_summary_in_stretches(tmp_path: Path, trace_text: dict) -> None:  # type: ignore[type-arg]

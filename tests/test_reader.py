@@ -259,10 +259,11 @@ def test_device_and_stream_without_arguments_are_the_row(tmp_path: Path) -> None
         complete(cat="cuda_sync", pid=0, tid=1, args={"device": 0, "stream": 4294967295}),
         complete(cat="cuda_runtime", args={"stream": "0x55d0", "device": 5}),
         complete(cat="kernel", pid="odd", tid="odd"),
+        complete(cat="kernel", pid="9" * 5000, tid="stream " + "9" * 30),
     ]
     trace = read(tmp_path, events)
-    assert trace.events.device.tolist() == [3, 2, 0, -1, -1]
-    assert trace.events.stream.tolist() == [7, 20, -1, -1, -1]
+    assert trace.events.device.tolist() == [3, 2, 0, -1, -1, -1]
+    assert trace.events.stream.tolist() == [7, 20, -1, -1, -1, -1]
 
 
 def test_both_spellings_of_external_id(tmp_path: Path) -> None:

@@ -26,10 +26,11 @@ AT_ZERO: Final = "events without a start time (0)"
 
 def without_impossible_times(intake: Intake) -> None:
     """Drop such events from the columns and count them in ``skipped``, by reason."""
-    if not len(intake.columns["start_ns"]):
+    columns = intake.events.columns
+    if not len(intake.events):
         return
-    start = intake.columns["start_ns"].array()
-    duration = intake.columns["duration_ns"].array()
+    start = columns["start_ns"].array()
+    duration = columns["duration_ns"].array()
     reasons = dict(_impossible(start, duration))
     if not reasons:
         return
@@ -37,8 +38,7 @@ def without_impossible_times(intake: Intake) -> None:
     for reason, mask in reasons.items():
         intake.skipped[reason] += int((mask & ~left_out).sum())
         left_out |= mask
-    for column in intake.columns.values():
-        column.keep(~left_out)
+    intake.events.keep(~left_out)
 
 
 def _impossible(

@@ -108,7 +108,7 @@ def _stretch(path: str, columns: str, top: bytes, start: int, end: int) -> Itera
     document = Document(Source(path).stretch(start, end), Intake(columns))
     document.resume(top)
     yield _state(document)
-    for column in document.intake.columns.values():
+    for column in document.intake.events.columns.values():
         yield column.state()
 
 
@@ -169,7 +169,7 @@ def _ends_at_border(document: Document) -> bool:
 def _append(document: Document, worker: _Worker) -> None:
     state = worker.answer()
     del document.intake.repairs[CUT_OFF]
-    columns = (worker.answer() for _ in document.intake.columns)
+    columns = (worker.answer() for _ in document.intake.events.columns)
     document.intake.append(state["intake"], columns)
     document.header.update(state["header"])
     document.is_closed = state["is_closed"]

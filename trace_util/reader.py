@@ -12,9 +12,10 @@ import msgspec
 
 from trace_util.cautions import cautions
 from trace_util.document import Document
+from trace_util.event_columns import SEPARATOR
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
 from trace_util.impossible import without_impossible_times
-from trace_util.intake import PYTHON_FRAMES, SEPARATOR, Intake
+from trace_util.intake import PYTHON_FRAMES, Intake
 from trace_util.refusal import refusal
 from trace_util.repair import mended_name
 from trace_util.sources import Source
@@ -40,7 +41,7 @@ def read_trace(
         document = _read(source, columns, processes)
     intake = document.intake
     intake.repairs += source.notes
-    if not len(intake.columns["start_ns"]) and not intake.skipped[PYTHON_FRAMES]:
+    if not len(intake.events) and not intake.skipped[PYTHON_FRAMES]:
         raise TraceError(refusal(source, document))
     without_impossible_times(intake)
     return _trace(source, document)
@@ -75,17 +76,18 @@ def _paused_garbage_collection() -> Iterator[None]:
 
 def _trace(source: Source, document: Document) -> Trace:
     intake = document.intake
+    tables = intake.events.tables
     return Trace(
         path=source.path,
         size_bytes=source.size_bytes or source.bytes_read,
         header=header_of(document.header, intake.record_end_ns),
-        events=Events(**{name: column.array() for name, column in intake.columns.items()}),
-        names=tuple(mended_name(name, intake.repairs) for name in intake.names),
-        categories=tuple(intake.categories),
-        processes=tuple(map(_key, intake.processes)),
-        threads=tuple(map(_key, intake.threads)),
-        shapes=tuple(map(_shapes, intake.shapes.listed())),
-        launches=tuple(map(_launch, intake.launches.listed())),
+        events=Events(**{name: column.array() for name, column in intake.events.columns.items()}),
+        names=tuple(mended_name(name, intake.repairs) for name in tables["name"]),
+        categories=tuple(tables["category"]),
+        processes=tuple(map(_key, tables["process"])),
+        threads=tuple(map(_key, tables["thread"])),
+        shapes=tuple(map(_shapes, tables["shapes"].listed())),
+        launches=tuple(map(_launch, tables["launch"].listed())),
         phases=dict(intake.phases.most_common()),
         process_names=intake.process_names,
         thread_names=intake.thread_names,
