@@ -1,7 +1,7 @@
 """Makes a large trace of a recorded one, for benchmarks.
 
 The steps of the recorded trace are repeated, with times, step numbers and ids that go on, in the
-layout that the profiler wrote.
+layout that the profiler wrote: ``python large_trace.py RECORDED FILE MEGABYTES``.
 """
 
 import gzip
@@ -22,8 +22,8 @@ def write_large_trace(source: Path, path: Path, megabytes: int) -> None:
     with opener(source, "rt") as file:
         text = file.read()
     begin = text.index('"traceEvents": [') + len('"traceEvents": [')
-    end = text.rindex("]", 0, text.rindex('"traceName"'))
-    events = text[begin:end].rstrip()
+    end = text.index("\n  }\n  ]", begin) + len("\n  }")
+    events = text[begin:end]
     # The rows that name processes and threads, and the instants, stand at the end, once.
     last_step = events.rindex(
         '\n  },\n  {\n    "name": "process_name"', 0, events.index('"labels"')
@@ -62,3 +62,7 @@ def _shifted(kind: str, value: str, copy: int, period: float, steps: int, ids: i
     if kind == "time":
         return f"{float(value) + copy * period:.3f}"
     return str(int(value) + copy * (steps if kind == "step" else ids))
+
+
+if __name__ == "__main__":
+    write_large_trace(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -114,7 +114,7 @@ def chunked_msgspec(path: str) -> dict[str, Any]:
             take(rest[:cut])
             rest = rest[cut + 1 :]
         rest += file.read()
-        take(rest[: rest.rindex(b"]", 0, rest.rindex(b'"traceName"'))])
+        take(rest[: rest.index(b"\n  }\n  ]") + 4])
     arrays = [np.concatenate(column) for column in columns if column]
     return {"events": len(arrays[0])}
 
