@@ -5,7 +5,8 @@ from __future__ import annotations
 from trace_util.claims.scene import Scene
 from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
 from trace_util.evidence import Evidence
-from trace_util.ranges import distinction
+from trace_util.ranges import Range, distinction
+from trace_util.reading import Reading
 from trace_util.runs import run_differences
 
 # Below this share of the unprofiled step the GPU waits for the CPU most of the time.
@@ -21,7 +22,11 @@ def unlike(scene: Scene) -> str | None:
 
 
 def dearer_on_the_cpu(scene: Scene) -> Ruling:
-    """Whether the compiled step takes the CPU longer, in the profiled steps after the first."""
+    """Whether the compiled step takes the CPU longer.
+
+    Judged from the steps without the profiler where the GPU waits for the CPU in both runs, since
+    their time is then the CPU's; otherwise from the profiled steps after the first.
+    """
     assert scene.eager is not None and scene.compiled is not None
     if reason := unlike(scene):
         return unseen(reason)
@@ -37,12 +42,22 @@ def dearer_on_the_cpu(scene: Scene) -> Ruling:
     for reading, what in ((scene.eager, "eager"), (scene.compiled, "compiled")):
         if (alone := reading.unprofiled()) is not None:
             seen.append(Evidence(f"{what} step without the profiler", alone.median_ns, "ns"))
+    if (alone := _waiting_steps(scene.eager)) and (other := _waiting_steps(scene.compiled)):
+        eager, compiled = alone, other
     found = distinction(eager, compiled)
     if not found.differs:
         return unseen(f"not distinguishable: {found.reason}", *seen)
     if compiled.median_ns > eager.median_ns:
         return holds(*seen)
     return contradicted("the compiled step is cheaper for the CPU", *seen)
+
+
+def _waiting_steps(reading: Reading) -> Range | None:
+    """The unprofiled steps of a run whose GPU mostly waits; ``None`` where it does not."""
+    alone, gpu = reading.unprofiled(), reading.gpu_step()
+    if alone is None or gpu is None or gpu.median_ns >= HALF * alone.median_ns:
+        return None
+    return alone
 
 
 def faster_without_profiler(scene: Scene) -> Ruling:

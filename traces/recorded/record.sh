@@ -31,4 +31,3 @@ lesson 03_simple_mlp --batch 1 --seq 1
 lesson 03_simple_mlp --batch 1 --seq 1 --cuda_graph
 lesson 01_matmul --size 64
 lesson 01_matmul --size 64 --compile
-lesson 03_simple_mlp --sweep batch

@@ -1,0 +1,72 @@
+"""The README: its outputs are today's, its commands are real, its links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from lessons import pages
+from trace_util import cli, record
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = pages.commands(README)
+READERS = [line for line in pages.reader_commands(README) if "&&" not in line]
+
+
+class Parsed(Exception):
+    """The flags were read; the lesson itself is not run here."""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words[1])
+def test_output_is_what_the_command_prints(command: pages.Command) -> None:
+    printed = [line.rstrip() for line in command.printed]
+    while printed and not printed[-1]:
+        printed.pop()
+    assert tuple(printed) == pages.output_of(command)
+
+
+@pytest.mark.parametrize("line", [line for line in READERS if ".py" in line])
+def test_lesson_command_has_real_flags(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = shlex.split(line)
+    script = next(word for word in words if word.endswith(".py"))
+    environment = {"RANK": "0", "WORLD_SIZE": "2"} if words[0] == "torchrun" else {}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def begin(*_: object, **__: object) -> None:
+        raise Parsed
+
+    monkeypatch.setattr(record, "begin", begin)
+    monkeypatch.setattr(sys, "argv", words[words.index(script) :])
+    with pytest.raises(Parsed):
+        runpy.run_path(str(ROOT / script))
+
+
+def test_two_commands_are_those_of_the_ci_script() -> None:
+    assert "pip install -q uv && uv run 02_linear.py" in README
+    assert "pip install -q uv && uv run pytest" in README
+    assert "\nuv run pytest\n" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_command_is_in_the_table_and_exists() -> None:
+    table = README[README.index("## The tool") : README.index("## How to open")]
+    for name in cli.COMMANDS:
+        assert re.search(rf"\b{name}\b", table), name
+        importlib.import_module(f"trace_util.commands.{name}")
+
+
+def test_every_lesson_is_in_the_table() -> None:
+    scripts = {path.name for path in ROOT.glob("0*.py")}
+    assert scripts == set(re.findall(r"^\| `(\d\d_\w+\.py)`", README, re.MULTILINE))
+
+
+def test_links_lead_to_files() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
