@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rank_traces import (
     write_ranks,
 )
 
+from trace_util import read_jobs, sources
 from trace_util.cli import main
 from trace_util.events import TraceError
 from trace_util.job import engine
@@ -339,6 +341,8 @@ def test_traces_in_any_file_system_are_read_by_any_executor(tmp_path: Path) -> N
         memory.pipe_file(f"/job/rank{one}.json", json.dumps(rank_document(one, 2)).encode())
     with ThreadPoolExecutor(2) as executor:
         found = gathered(["memory://job"], executor)
+        (job,) = read_jobs(["memory://job"], executor)
+    assert job == job_facts(found, job.name) and len(job.steps) == 3
     assert [one.path for one in found] == ["memory:///job/rank0.json", "memory:///job/rank1.json"]
     assert all(one.broken is None and len(one.steps) == 3 for one in found)
     memory.pipe_file("/job/rank1.json", b"nothing")
@@ -371,13 +375,16 @@ def length(path: str) -> int:
         os._exit(9)
     if name.startswith("bug"):
         raise IndexError("a bug")
+    if name == "bars":
+        return sources.PROGRESS_BYTES
     return len(path)
 
 
 def test_a_file_that_kills_its_process_sinks_only_itself() -> None:
-    files = ["a", "killer1", "bug", *(f"file{i}" for i in range(12)), "killer2"]
+    files = ["a", "killer1", "bug", *(f"file{i}" for i in range(12)), "killer2", "bars"]
     found = dict(each_done(length, files, workers=2))
-    assert len(found) == len(files)
+    assert found.pop(16) == sys.maxsize  # one bar for all files, none for each
+    assert len(found) == len(files) - 1
     assert found.pop(1) == found.pop(15) == Failed(DIED)
     assert found.pop(2) == Failed("IndexError: a bug")
     assert all(found[index] == len(files[index]) for index in found)

@@ -22,6 +22,9 @@ _HOMES = {
     "comparison": "compare",
     "decode": "kernel_names",
     "upload_traces": "share",
+    "read_jobs": "job",
+    "job_facts": "job",
+    "merge_traces": "merge",
 }
 
 __all__ = ["__version__", *_HOMES]

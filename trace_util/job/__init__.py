@@ -13,6 +13,7 @@ _HOMES = {
     "job_facts": "facts",
     "jobs_of": "grouping",
     "rank_facts": "rank",
+    "read_jobs": "facts",
 }
 
 __all__ = list(_HOMES)

@@ -6,6 +6,7 @@ An executor is anything that has the interface of ``concurrent.futures.Executor`
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from collections import deque
@@ -26,6 +27,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from trace_util import sources
 from trace_util.events import TraceError
 from trace_util.parallel import cores
 
@@ -91,7 +93,14 @@ def _tried(work: Callable[[str], Result], file: str) -> Result | Failed:
 
 def _processes(workers: int) -> ProcessPoolExecutor:
     # A fresh interpreter: a fork of a process with threads may hang.
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    spawn = get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=_begin_process)
+
+
+def _begin_process() -> None:
+    """In a new process: no bar beside that of all files, and Ctrl-C is for the first process."""
+    sources.PROGRESS_BYTES = sys.maxsize
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _on_cores(
