@@ -669,7 +669,7 @@ def test_large_trace_costs_little(shared_traces):
 def test_explaining_imports_nothing_heavy():
     code = (
         "import sys, trace_util.cli as c; c.main(['explain', sys.argv[1]]); "
-        "print(sorted(m for m in ('rich', 'torch', 'matplotlib', 'numpy.ma') if m in sys.modules))"
+        "print(sorted(m for m in ('torch', 'matplotlib', 'numpy.ma') if m in sys.modules))"
     )
     path = next(RECORDED.rglob("*.json.gz"), None)
     if path is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from typing import NamedTuple, TextIO
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
@@ -156,8 +156,9 @@ def columns_of(text: str) -> int:
     """The columns of a terminal that ``text`` takes: wide characters two, combining ones none."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 @dataclass(frozen=True)
@@ -185,12 +186,37 @@ def table(
     style: Style = PLAIN,
     indent: int = 2,
 ) -> str:
-    """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end."""
+    """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end.
+
+    Drawn by rich. A name that is too long loses its middle, not its end as rich would have it: the
+    end of a kernel's name tells it from the next one.
+    """
+    # A tenth of a second to import, which `--json` and `--help` are spared.
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
     cells = [[clean(cell) for cell in row] for row in rows]
     widths = _widths(columns, cells, style.width - indent)
-    titles = _line([column.title for column in columns], columns, widths)
-    lines = [style.dim(titles), *(_line(row, columns, widths) for row in cells)]
-    return "\n".join(" " * indent + line for line in lines)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column, width in zip(columns, widths, strict=True):
+        title = Text(column.title)
+        grid.add_column(title, justify="right" if column.right else "left", min_width=width)
+    for row in cells:
+        grid.add_row(
+            *(Text(shortened(cell, width)) for cell, width in zip(row, widths, strict=True))
+        )
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=1 + indent + sum(widths) + 2 * len(widths),  # never a reason to wrap
+        color_system="standard" if style.colour else None,
+        force_terminal=style.colour,
+        legacy_windows=False,
+    )
+    console.print(Padding(grid, (0, 0, 0, indent), expand=False), no_wrap=True, soft_wrap=True)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> list[int]:
@@ -207,15 +233,6 @@ def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> li
         widths[max(giving, key=widths.__getitem__)] -= 1
         over -= 1
     return widths
-
-
-def _line(cells: Sequence[str], columns: Sequence[Column], widths: list[int]) -> str:
-    texts = []
-    for cell, column, width in zip(cells, columns, widths, strict=True):
-        text = shortened(cell, width)
-        blank = " " * (width - columns_of(text))
-        texts.append(blank + text if column.right else text + blank)
-    return "  ".join(texts).rstrip()
 
 
 def wrapped(text: str, style: Style = PLAIN, indent: int = 0, first: str = "") -> str:
