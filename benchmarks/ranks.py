@@ -44,8 +44,8 @@ def ours(paths: list[str], workers: int) -> dict[str, Any]:
 
     import msgspec
 
+    from trace_util.gather.gathering import gathered
     from trace_util.job.facts import job_facts
-    from trace_util.job.gathering import gathered
 
     ranks = gathered(paths, workers=workers)
     job = job_facts(ranks)

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from trace_util.job.gathering import Told, rank_told
+from trace_util.gather.gathering import Told, rank_told
 
 TAKES_S = 0.3
 

@@ -16,7 +16,7 @@ import pytest
 from rank_traces import cut_off, write_ranks
 
 from trace_util.cli import main
-from trace_util.job.gathering import gathered
+from trace_util.gather.gathering import gathered
 
 pytest.importorskip("distributed", reason="Dask is not installed (the extra `cluster`)")
 
@@ -131,9 +131,9 @@ def test_a_cluster_tells_what_one_process_tells(
 KILLED = """
 import sys
 from cluster_work import slow_told
-from trace_util.job.engine import cluster
-from trace_util.job.gathering import gathered_with
-from trace_util.job.places import find_places
+from trace_util.gather.engine import cluster
+from trace_util.gather.gathering import gathered_with
+from trace_util.gather.places import find_places
 import msgspec
 with cluster(sys.argv[1]) as executor:
     told = gathered_with(slow_told, find_places([sys.argv[2]]), executor)

@@ -21,6 +21,7 @@ LAYERS = (
     ("explain", "claims", "compare", "findings", "job"),
     ("report", "plot"),
     ("record", "share", "view"),
+    ("gather",),
     ("commands",),
 )
 

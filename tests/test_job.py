@@ -27,16 +27,16 @@ from rank_traces import (
 from trace_util import read_jobs, sources
 from trace_util.cli import main
 from trace_util.events import TraceError
-from trace_util.job import engine
-from trace_util.job.engine import DIED, Failed, each_done
+from trace_util.gather import engine
+from trace_util.gather.engine import DIED, Failed, each_done
+from trace_util.gather.gathering import Told, gathered, gathered_with, rank_facts, rank_told
+from trace_util.gather.places import find_places, local_copy, means_several
+from trace_util.gather.store import Store
 from trace_util.job.facts import JobFacts, job_facts
 from trace_util.job.findings import job_findings, numbers
-from trace_util.job.gathering import Told, gathered, gathered_with, rank_told
 from trace_util.job.grouping import jobs_of
-from trace_util.job.places import find_places, local_copy, means_several
-from trace_util.job.rank import RankFacts, rank_facts, rank_in_name, without_rank
+from trace_util.job.rank import RankFacts, rank_in_name, without_rank
 from trace_util.job.spending import OUTSIDE
-from trace_util.job.store import Store
 from trace_util.report.job import job_explanation, job_summary
 from trace_util.report.values import filled
 
@@ -455,7 +455,7 @@ def test_facts_of_another_version_are_not_taken(
     folder = write_ranks(tmp_path / "run", 2)
     kept = tmp_path / "facts.jsonl"
     gathered([str(folder)], facts_file=kept)
-    monkeypatch.setattr("trace_util.job.store.VERSION", "another")
+    monkeypatch.setattr("trace_util.gather.store.VERSION", "another")
     assert all(Store(kept).known(place) is None for place in find_places([str(folder)]))
 
 

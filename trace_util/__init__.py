@@ -22,7 +22,7 @@ _HOMES = {
     "comparison": "compare",
     "decode": "kernel_names",
     "upload_traces": "share",
-    "read_jobs": "job",
+    "read_jobs": "gather",
     "job_facts": "job",
     "merge_traces": "merge",
 }

@@ -21,7 +21,7 @@ from trace_util.clocks import End, Shift, clock_shift, collective_ends
 from trace_util.content import atomic_writer
 from trace_util.document import Document
 from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError
-from trace_util.job.places import local_copy
+from trace_util.gather.places import local_copy
 from trace_util.job.rank import rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
 from trace_util.reader import read_trace

@@ -22,7 +22,7 @@ MOST_TRACES = 8  # of one folder that are compared, all in memory at once
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from trace_util.job.arguments import WHERE, add_where_arguments
+    from trace_util.gather.arguments import WHERE, add_where_arguments
 
     parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"two or more; each {WHERE}")
     parser.add_argument(
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; returns 0, and 1 where a rank of a job is broken."""
-    from trace_util.job.places import find_places, means_several
+    from trace_util.gather.places import find_places, means_several
 
     sides = list(args.traces)
     if args.baseline and args.baseline not in sides:
@@ -53,7 +53,7 @@ def _traces(paths: list[str], baseline: int, as_json: bool) -> int:
     import sys
 
     from trace_util.compare import comparison
-    from trace_util.job.places import read_place
+    from trace_util.gather.places import read_place
     from trace_util.report.compare import compare_text
     from trace_util.report.compare_json import compare_json
     from trace_util.report.summary_json import encoded
@@ -69,10 +69,10 @@ def _traces(paths: list[str], baseline: int, as_json: bool) -> int:
 
 def _within(args: argparse.Namespace, paths: list[str]) -> int:
     from trace_util.events import TraceError
-    from trace_util.job.arguments import told_of
-    from trace_util.job.gathering import rank_told
+    from trace_util.gather.arguments import told_of
+    from trace_util.gather.gathering import rank_told
+    from trace_util.gather.places import find_places
     from trace_util.job.grouping import jobs_of
-    from trace_util.job.places import find_places
 
     told = told_of(args, find_places(args.traces), rank_told)
     jobs, _ = jobs_of([one.rank for one in told])
@@ -92,12 +92,12 @@ def _jobs(args: argparse.Namespace, sides: list[str], baseline: int) -> int:
     import sys
 
     from trace_util.events import TraceError
-    from trace_util.job.arguments import told_of
+    from trace_util.gather.arguments import told_of
+    from trace_util.gather.gathering import rank_told
+    from trace_util.gather.places import find_places
     from trace_util.job.comparison import job_comparison
     from trace_util.job.facts import job_facts
-    from trace_util.job.gathering import rank_told
     from trace_util.job.grouping import Group, jobs_of
-    from trace_util.job.places import find_places
     from trace_util.report.job_comparison import job_comparison_json, job_comparison_text
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of

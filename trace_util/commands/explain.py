@@ -14,7 +14,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trace_util.job.gathering import Told
+    from trace_util.gather.gathering import Told
 
 EXAMPLE = """examples:
   trace-util explain traces/03_simple_mlp/64_128_768_3072_eager.json
@@ -25,7 +25,7 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from trace_util.job.arguments import WHERE, add_where_arguments
+    from trace_util.gather.arguments import WHERE, add_where_arguments
 
     parser.add_argument("where", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
     parser.add_argument(
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one trace, or of many; 1 if any of many was refused."""
-    from trace_util.job.places import find_places, means_several
+    from trace_util.gather.places import find_places, means_several
 
     if means_several(arguments.where):
         return _many(arguments)
@@ -49,7 +49,7 @@ def _one(path: str, arguments: argparse.Namespace) -> int:
     import sys
 
     from trace_util.explain import explanation
-    from trace_util.job.places import read_place
+    from trace_util.gather.places import read_place
     from trace_util.report.explain import explanation_json, explanation_text
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
@@ -71,10 +71,10 @@ def _many(arguments: argparse.Namespace) -> int:
     import sys
     from functools import partial
 
-    from trace_util.job.arguments import told_of
+    from trace_util.gather.arguments import told_of
+    from trace_util.gather.places import find_places
     from trace_util.job.facts import job_facts
     from trace_util.job.grouping import jobs_of
-    from trace_util.job.places import find_places
     from trace_util.report.job import job_explanation
     from trace_util.report.job_json import job_explanation_json
     from trace_util.report.summary_json import encoded
@@ -106,8 +106,7 @@ def _many(arguments: argparse.Namespace) -> int:
 
 def _told(path: str, as_json: bool) -> Told:
     """A file as a rank, and its explanation where it is none."""
-    from trace_util.job.gathering import Told
-    from trace_util.job.rank import rank_facts
+    from trace_util.gather.gathering import Told, rank_facts
 
     rank = rank_facts(path)
     if rank.rank is not None or rank.broken is not None:
@@ -117,7 +116,7 @@ def _told(path: str, as_json: bool) -> Told:
 
 def _explained(path: str, as_json: bool) -> Any:
     from trace_util.explain import explanation
-    from trace_util.job.places import read_place
+    from trace_util.gather.places import read_place
     from trace_util.report.explain import explanation_json, explanation_text
 
     trace = read_place(path, processes=1)

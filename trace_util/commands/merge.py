@@ -14,7 +14,7 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util merge``."""
-    from trace_util.job.arguments import WHERE
+    from trace_util.gather.arguments import WHERE
 
     add = parser.add_argument
     add("traces", metavar="WHERE", nargs="+", help=f"the ranks' traces; each {WHERE}")
@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from trace_util.events import TraceError
-    from trace_util.job.engine import progress
-    from trace_util.job.places import find_places
+    from trace_util.gather.engine import progress
+    from trace_util.gather.places import find_places
     from trace_util.merge import merge_traces, step_numbers
     from trace_util.report.merge import merge_json, merge_text
     from trace_util.report.summary_json import encoded

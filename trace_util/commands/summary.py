@@ -10,9 +10,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trace_util.gather.gathering import Told
+    from trace_util.gather.places import Place
     from trace_util.job.facts import JobFacts
-    from trace_util.job.gathering import Told
-    from trace_util.job.places import Place
 
 EXAMPLE = """examples:
   trace-util summary traces/02_linear/1024_32_64_eager.json
@@ -25,7 +25,7 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from trace_util.job.arguments import WHERE, add_where_arguments
+    from trace_util.gather.arguments import WHERE, add_where_arguments
 
     parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
     parser.add_argument(
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summaries; 1 if any file was refused, which is said on stderr as well."""
-    from trace_util.job.places import find_places, means_several
+    from trace_util.gather.places import find_places, means_several
 
     many = means_several(arguments.traces)
     places = find_places(arguments.traces)
@@ -61,7 +61,7 @@ def _many(
     import sys
     from functools import partial
 
-    from trace_util.job.arguments import told_of
+    from trace_util.gather.arguments import told_of
     from trace_util.job.facts import job_facts
     from trace_util.job.grouping import jobs_of
 
@@ -85,8 +85,8 @@ def _told(path: str, form: str) -> Told:
     """A file as a rank, and its summary where it is none."""
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
-    from trace_util.job.gathering import Told
-    from trace_util.job.places import read_place
+    from trace_util.gather.gathering import Told
+    from trace_util.gather.places import read_place
     from trace_util.job.rank import broken_rank, facts_of
     from trace_util.links import link
 
@@ -103,7 +103,7 @@ def _told(path: str, form: str) -> Told:
 def _shown(path: str, form: str, top: int) -> Any:
     """One file's summary: JSON values, a line of the overview, or text."""
     from trace_util.facts import trace_facts
-    from trace_util.job.places import read_place
+    from trace_util.gather.places import read_place
 
     trace = read_place(path, columns="summary")
     return _formed(trace, trace_facts(trace), form, top)

@@ -1,19 +1,18 @@
-"""Many ranks as one job: small facts of each trace, worked out where it lies, and all of them."""
+"""Many ranks as one job, as facts: each trace's, small enough to travel, and those of all."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-# public name -> the module that owns it; a command line that only parses arguments loads none
+# public name -> the module that owns it
 _HOMES = {
     "JobFacts": "facts",
     "RankFacts": "rank",
-    "gathered": "gathering",
+    "facts_of": "rank",
+    "job_comparison": "comparison",
     "job_facts": "facts",
     "jobs_of": "grouping",
-    "rank_facts": "rank",
-    "read_jobs": "facts",
 }
 
 __all__ = list(_HOMES)

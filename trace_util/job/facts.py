@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from pathlib import Path
 
-from trace_util.job.gathering import gathered
-from trace_util.job.grouping import Group, jobs_of
+from trace_util.job.grouping import Group
 from trace_util.job.rank import RankFacts, RankStep
 from trace_util.job.straggler import Straggler, straggler
 from trace_util.tally import middle
@@ -80,22 +77,6 @@ class JobFacts:
     def median_step_ns(self) -> float | None:
         """The median of the steps' durations, each that of its slowest rank."""
         return middle([step.duration_ns for step in self.steps]) if self.steps else None
-
-
-def read_jobs(
-    targets: Sequence[str],
-    executor: Executor | None = None,
-    *,
-    workers: int | None = None,
-    facts_file: Path | None = None,
-) -> list[JobFacts]:
-    """The facts of every job whose ranks are among the traces that the targets name.
-
-    The work runs on ``executor``, any of ``concurrent.futures``' interface, else on the machine's
-    cores; see :func:`trace_util.job.gathering.gathered`.
-    """
-    found = gathered(targets, executor, workers=workers, facts_file=facts_file)
-    return [job_facts(group) for group in jobs_of(found)[0]]
 
 
 def job_facts(group: Group | Sequence[RankFacts], name: str = "") -> JobFacts:

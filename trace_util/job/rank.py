@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trace_util.document import CUT_OFF as NO_END
-from trace_util.events import Kind, Trace, TraceError
+from trace_util.events import Kind, Trace
 from trace_util.facts import Facts, trace_facts
-from trace_util.job.places import read_place
 from trace_util.job.spending import Spent, host_spending, spending, spending_by_step
 from trace_util.job.stretches import Stretches, stretches
 from trace_util.links import Links, link
@@ -66,14 +65,6 @@ class RankFacts:
     steps: tuple[RankStep, ...] = ()
     kernels: tuple[Spent, ...] = ()  # of all steps, without the collectives
     broken: str | None = None
-
-
-def rank_facts(path: str) -> RankFacts:
-    """The facts of the trace at a path or an address; a broken one's say why."""
-    try:
-        return facts_of(read_place(path, columns="summary", processes=1), path)
-    except (TraceError, OSError, MemoryError) as error:
-        return broken_rank(path, str(error) or type(error).__name__)
 
 
 def broken_rank(path: str, reason: str) -> RankFacts:

@@ -16,7 +16,7 @@ import msgspec
 
 from trace_util import __version__
 from trace_util.events import TraceError
-from trace_util.job.places import Place
+from trace_util.gather.places import Place
 from trace_util.job.rank import FORMAT, RankFacts
 
 VERSION = f"{__version__}/{FORMAT}"

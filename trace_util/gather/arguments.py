@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trace_util.job.gathering import Told
-    from trace_util.job.places import Place
+    from trace_util.gather.gathering import Told
+    from trace_util.gather.places import Place
 
 WHERE = "a trace, a folder, a pattern, hf://buckets/USER/BUCKET/PREFIX or another address"
 
@@ -34,8 +34,8 @@ def told_of(
     """
     from pathlib import Path
 
-    from trace_util.job.engine import cluster
-    from trace_util.job.gathering import gathered_with
+    from trace_util.gather.engine import cluster
+    from trace_util.gather.gathering import gathered_with
 
     facts_file = Path(arguments.facts) if arguments.facts else None
     with cluster(arguments.scheduler) as executor:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from trace_util.events import TraceError
-from trace_util.job.engine import Failed, each_done, progress, worth_processes
-from trace_util.job.places import Place, find_places
-from trace_util.job.rank import RankFacts, broken_rank, rank_facts
-from trace_util.job.store import Store, default_path
+from trace_util.gather.engine import Failed, each_done, progress, worth_processes
+from trace_util.gather.places import Place, find_places, read_place
+from trace_util.gather.store import Store, default_path
+from trace_util.job.facts import JobFacts, job_facts
+from trace_util.job.grouping import jobs_of
+from trace_util.job.rank import RankFacts, broken_rank, facts_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ def gathered(
 ) -> list[RankFacts]:
     """The facts of all traces that the targets name, in their order.
 
-    ``executor`` is where the work runs, by default the cores of this machine. An interrupted call
+    ``executor`` is where the work runs, anything with the interface of ``concurrent.futures``; by
+    default the cores of this machine. An interrupted call
     resumes: with ``facts_file`` from that file, which stays, and else from one in the user's cache,
     which is removed once all is done.
 
@@ -42,6 +45,29 @@ def gathered(
     places = find_places(targets)
     told = gathered_with(rank_told, places, executor, workers=workers, facts_file=facts_file)
     return [one.rank for one in told]
+
+
+def read_jobs(
+    targets: Sequence[str],
+    executor: Executor | None = None,
+    *,
+    workers: int | None = None,
+    facts_file: Path | None = None,
+) -> list[JobFacts]:
+    """The facts of every job whose ranks are among the traces that the targets name.
+
+    See :func:`gathered` for where the work runs.
+    """
+    found = gathered(targets, executor, workers=workers, facts_file=facts_file)
+    return [job_facts(group) for group in jobs_of(found)[0]]
+
+
+def rank_facts(path: str) -> RankFacts:
+    """The facts of the trace at a path or an address; a broken one's say why."""
+    try:
+        return facts_of(read_place(path, columns="summary", processes=1), path)
+    except (TraceError, OSError, MemoryError) as error:
+        return broken_rank(path, str(error) or type(error).__name__)
 
 
 def rank_told(path: str) -> Told:
