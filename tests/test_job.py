@@ -512,6 +512,18 @@ def test_one_rank_is_a_trace_like_any(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code == 0 and one["kernels"]["count"] == 12
 
 
+def test_a_cut_off_rank_alone_is_a_trace_like_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ranks(tmp_path / "run", 2, leave_out=(1,))
+    cut_off(folder / "rank0.json")
+    code, out, _ = told(capsys, "summary", str(folder), "--json")
+    (one,) = json.loads(out)
+    assert code == 0 and one["repairs"]
+    code, out, _ = told(capsys, "explain", str(folder))
+    assert code == 0 and "rank0.json" in out
+
+
 def test_explain_says_who_is_slow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_ranks(tmp_path / "run", 4, slow={(2, 3): 500})
     (folder / "other.json").write_text(json.dumps(rank_document(0, 1, told=False)))

@@ -88,7 +88,7 @@ def _many(arguments: argparse.Namespace) -> int:
     refused = any(job.broken for job in jobs)
     for position in alone:
         one = told[position]
-        if one.rank.broken is not None and one.more is None:
+        if not one.rank.events and one.more is None:
             refused = True
             reason = f"{one.rank.path}: {one.rank.broken}"
             print(f"error: {reason}", file=sys.stderr)
@@ -109,7 +109,7 @@ def _told(path: str, as_json: bool) -> Told:
     from trace_util.gather.gathering import Told, rank_facts
 
     rank = rank_facts(path)
-    if rank.rank is not None or rank.broken is not None:
+    if rank.rank is not None or not rank.events:
         return Told(rank)
     return Told(rank, _explained(path, as_json))
 

@@ -71,7 +71,7 @@ def _many(
     refused = False
     for position in alone:
         one = told[position]
-        if one.rank.broken is not None and one.more is None:
+        if not one.rank.events and one.more is None:
             refused = True
             print(f"error: {one.rank.path}: {one.rank.broken}", file=sys.stderr)
             if form == "json":
