@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from trace_util.event_list import EventList
-from trace_util.events import TraceError
 from trace_util.intake import Intake
 from trace_util.repair import mended_characters, mended_event
 from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
@@ -18,6 +17,7 @@ from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
 EVENTS_KEY: Final = "traceEvents"
 CUT_OFF: Final = "end of the file missing"
 AFTER_END: Final = "bytes after the end of the trace"
+DUPLICATES: Final = "duplicate header keys"
 HEADER: Final = "unreadable header values"
 JUNK: Final = "unreadable header text"
 
@@ -67,10 +67,13 @@ class Document:
     def _object(self) -> None:
         """The keys of the top-level object, up to its end."""
         window = self.window
+        is_first = not self.lists and not self.header
         while first := window.peek():
             if first == b"}":
                 window.at += 1
                 return
+            self.intake.repairs[JUNK] += not (is_first or window.passed_comma)
+            is_first = False
             key = self._value() if first == b'"' else None
             if not isinstance(key, str) or window.peek() != b":":
                 if not self._find_events():
@@ -87,10 +90,11 @@ class Document:
 
     def _header_value(self, key: str) -> None:
         value = self._value()
+        self.intake.repairs[DUPLICATES] += key in self.header
         if value is not _UNREADABLE:
-            if key in self.header:
-                self.intake.repairs["duplicate header keys"] += 1
             self.header[key] = value
+        else:
+            self.header.setdefault(key, None)
 
     def _value(self) -> Any:
         """The JSON value that starts here, read past; ``_UNREADABLE`` if it cannot be decoded."""
@@ -98,7 +102,9 @@ class Document:
         while (end := _value_end(window.data, window.at)) is None:
             size = len(window.data) - window.at
             if size > LARGEST_BYTES:
-                raise TraceError(f"one value of the header is over {size >> 20} MiB; no trace")
+                self.intake.skipped[HEADER] += 1
+                window.at = len(window.data)
+                return _UNREADABLE
             if not window.grow(max(size, CHUNK_BYTES)):
                 window.at = len(window.data)
                 return _UNREADABLE
@@ -144,6 +150,9 @@ class Document:
     def _rest(self) -> None:
         """Count what follows the end of the trace: nothing, usually."""
         window = self.window
+        if window.peek() and not self.lists and self._find_events():
+            self._events()
+            self._object()
         if window.peek():
             behind = window.data[window.at :]
             self.has_two_texts = b'"ph"' in behind or b'"name"' in behind

@@ -82,7 +82,7 @@ def _object_reason(document: Document) -> str:
         return "a memory snapshot, not a timeline"
     if "resourceSpans" in header:
         return "an OpenTelemetry export, not a profiler trace"
-    if JUNK in document.intake.repairs:
+    if not header and JUNK in document.intake.repairs:
         return f"not JSON, and so no trace (it starts with {_quoted(document.start)})"
     if not header:
         return "an empty JSON object: no traceEvents in it"

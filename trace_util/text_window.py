@@ -20,6 +20,7 @@ class Window:
         self.data = bytearray()
         self.at = 0
         self.ended = False
+        self.passed_comma = False  # the last time that :meth:`peek` was called
         self.text_bytes = 0  # of the whole text, so far
 
     def grow(self, least: int) -> bool:
@@ -41,8 +42,12 @@ class Window:
 
     def peek(self) -> bytes:
         """The next byte that is neither space nor comma; empty at the end."""
+        self.passed_comma = False
         while True:
-            if self.skip_filling() < len(self.data):
+            before = self.at
+            at = self.skip_filling()
+            self.passed_comma |= b"," in self.data[before:at]
+            if at < len(self.data):
                 return bytes(self.data[self.at : self.at + 1])
             if not self.grow(CHUNK_BYTES):
                 return b""
