@@ -36,6 +36,8 @@ def event(text: bytes) -> tuple[bytes, dict[str, int]]:
         (rb'"\ude00\ud83d"', rb'"\ufffd\ufffd"', {"illegal escapes": 2}),
         (rb'"\\ud83d"', rb'"\\ud83d"', {}),
         (b'"a\x00\x01b\x1f"', '"a\ufffdb\ufffd"'.encode(), {"raw control characters": 2}),
+        (b'{"a":\n1,\r\n"b":\ttrue}', b'{"a":\n1,\r\n"b":\ttrue}', {}),
+        (b'"a\nb\t\r c"', '"a\ufffdb\t\r c"'.encode(), {"raw control characters": 1}),
         (b'"a\xffb"', '"a\ufffdb"'.encode(), {"bytes that are not UTF-8": 1}),
         (b'"\xe6\xbc"', '"\ufffd"'.encode(), {"bytes that are not UTF-8": 2}),
         (b'{"a": NaN}', b'{"a": null}', {"NaN or infinite numbers": 1}),

@@ -36,6 +36,8 @@ _SURROGATES = re.compile(
 )
 # Control characters that are legal nowhere in JSON, not even between values.
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]+")
+# Tabs and line ends that must be inside a string: no value and no mark starts with what follows.
+_INSIDE = re.compile(rb'[\t\n\r]+(?![\s"{}\[\],:\-0-9tfnNIi]|\Z)')
 _NOT_A_NUMBER = rb"[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?)"
 _BARE_NAN = re.compile(
     rb'(?<=[^\s:,\[{\\]")(\s*:\s*)' + _NOT_A_NUMBER + rb"(?=\s*[,}])", re.IGNORECASE
@@ -46,7 +48,8 @@ def mended_characters(text: bytes, repairs: Counter[str]) -> bytes:
     """The text with every character legal and every bare NaN ``null``; the text itself if sound."""
     text = _utf8(text, repairs)
     text, count = _NEVER.subn(_DAMAGE, text)
-    repairs[CONTROLS] += count
+    text, inside = _INSIDE.subn(_DAMAGE, text)
+    repairs[CONTROLS] += count + inside
     if b"\\" in text:
         text = _escapes(text, repairs)
     text, count = _BARE_NAN.subn(rb"\1null", text)
