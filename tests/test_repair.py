@@ -35,6 +35,8 @@ def event(text: bytes) -> tuple[bytes, dict[str, int]]:
         (rb'"\ud83dx"', rb'"\ufffdx"', {"illegal escapes": 1}),
         (rb'"\ude00\ud83d"', rb'"\ufffd\ufffd"', {"illegal escapes": 2}),
         (rb'"\\ud83d"', rb'"\\ud83d"', {}),
+        (rb'"\\\ud83d\ude00"', rb'"\\\ud83d\ude00"', {}),
+        (rb'"\\\ud83d"', rb'"\\\ufffd"', {"illegal escapes": 1}),
         (b'"a\x00\x01b\x1f"', '"a\ufffdb\ufffd"'.encode(), {"raw control characters": 2}),
         (b'{"a":\n1,\r\n"b":\ttrue}', b'{"a":\n1,\r\n"b":\ttrue}', {}),
         (b'"a\nb\t\r c"', '"a\ufffdb\t\r c"'.encode(), {"raw control characters": 1}),

@@ -27,12 +27,13 @@ _DAMAGE = DAMAGE.encode()
 
 # A string in which some backslash starts no legal escape, and any backslash within it.
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_LEGAL_ESCAPE = rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 _ILLEGAL_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|(?P<bad>))', re.DOTALL)
 _BACKSLASH = re.compile(rb'\\(?:(?P<keep>["\\])|)')
+# Any escape, so that an escaped backslash is not taken for the start of one.
 _SURROGATES = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair: fine
-    rb"|(?<!\\)(?P<alone>(?:\\\\)*\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair: fine
+    rb"|(?P<alone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
 )
 # Control characters that are legal nowhere in JSON, not even between values.
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]+")
@@ -92,7 +93,7 @@ def _lone_surrogates(text: bytes, repairs: Counter[str]) -> bytes:
         if match["alone"] is None:
             return match[0]
         repairs[ESCAPES] += 1
-        return match[0][:-6] + rb"\ufffd"
+        return rb"\ufffd"
 
     return _SURROGATES.sub(mend, text)
 
