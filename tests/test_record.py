@@ -376,4 +376,3 @@ def test_lesson_on_the_gpu_records_kernels(tmp_path):
     assert process.returncode == 0, process.stderr
     facts = trace_facts(read_trace(tmp_path / "1024_32_64_eager.json"))
     assert [step.kernels for step in facts.steps] == [1, 1, 1]
-

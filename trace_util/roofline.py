@@ -135,9 +135,7 @@ def _work(kernel: KernelName, op: str, shapes: Shapes | None) -> Work:
     return found
 
 
-def _does_the_work(
-    trace: Trace, rows: NDArray[np.int64], ops: Ints
-) -> NDArray[np.bool_]:
+def _does_the_work(trace: Trace, rows: NDArray[np.int64], ops: Ints) -> NDArray[np.bool_]:
     """Whether each kernel is the one that its op's call is about, ``[rows]``."""
     events = trace.events
     name = events.name[rows]
