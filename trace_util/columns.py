@@ -47,6 +47,9 @@ def smallest_dtype(low: int, high: int) -> np.dtype[Any]:
     return np.dtype(np.int64)
 
 
+_PIECE = 1 << 16
+
+
 class Column:
     """One column of integers, appended to in chunks."""
 
@@ -104,12 +107,14 @@ class Column:
         """Append another column's rows: looked up in ``indices``, or increased by ``plus``."""
         dtype, values_bytes, missing = state
         self.fill(missing)
-        values = np.frombuffer(values_bytes, np.dtype(dtype))
-        if indices is not None:
-            values = indices[values]  # -1 looks up the last entry, which is -1
-        elif plus:
-            values = values + np.int64(plus)
-        self.extend(values)
+        every = np.frombuffer(values_bytes, np.dtype(dtype))
+        for start in range(0, len(every), _PIECE):  # so that widened values take little memory
+            values = every[start : start + _PIECE]
+            if indices is not None:
+                values = indices[values]  # -1 looks up the last entry, which is -1
+            elif plus:
+                values = values + np.int64(plus)
+            self.extend(values)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the rows where the mask ``[n]`` is false."""
