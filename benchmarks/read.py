@@ -53,7 +53,8 @@ def measured(command: list[str]) -> Run:
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     )
     assert process.stdout is not None
-    output = process.stdout.read()
+    with process.stdout:
+        output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from decimal import Decimal
 from pathlib import Path
 
@@ -528,6 +529,25 @@ def test_small_values_take_small_columns(tmp_path: Path) -> None:
     assert sizes["name"] == sizes["correlation"] == 2
     assert sizes["start_ns"] == sizes["duration_ns"] == 8
     assert events.size_bytes.strides == (0,)  # no event has a size, so the column takes no memory
+
+
+def test_memory_follows_the_columns_and_not_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    args = {"External id": 1, "padding": "x" * 150, "device": 0, "stream": 7}
+    with path.open("w") as file:
+        file.write('{"traceEvents": [')
+        for i in range(100_000):
+            event = kernel(f"k{i % 100}", ts=i, correlation=i, args=args | {"correlation": i})
+            file.write(json.dumps(event) + ",\n")
+        file.write(json.dumps(kernel()) + "]}")
+    read_trace(EAGER)  # imports and tables
+    tracemalloc.start()
+    trace = read_trace(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(trace.events) == 100_001
+    assert path.stat().st_size > 30_000_000
+    assert peak < 14 << 20
 
 
 RIGHT = {
