@@ -7,6 +7,7 @@ import http.server
 import json
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +63,17 @@ class Shown(NamedTuple):
 
 
 @contextmanager
+def eventually(page: Any, expression: str, seconds: float = 5) -> None:
+    """Returns when the expression is true in the page.
+
+    Playwright's own waiting evaluates a text in the page, which a strict CSP forbids.
+    """
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"not true after {seconds} s: {expression}"
+        time.sleep(0.05)
+
+
 def chromium() -> Iterator[Any]:
     """A browser; the test is skipped with a reason where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -9,7 +9,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from perfetto_ui import LOADED, PATIENCE_MS, chromium, screenshot, shown, slices, slices_of
+from perfetto_ui import (
+    LOADED,
+    PATIENCE_MS,
+    chromium,
+    eventually,
+    screenshot,
+    shown,
+    slices,
+    slices_of,
+)
 
 from trace_util.cli import main
 from trace_util.view import offline_ui
@@ -108,7 +117,7 @@ def test_keyboard_reaches_the_report_and_scrolls_its_tables(report: Path, browse
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert page.evaluate(outline) == "solid", "one sees where one is"
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.activeElement.scrollLeft > 0", timeout=5000)
+    eventually(page, "document.activeElement.scrollLeft > 0")
     page.close()
 
 
@@ -165,6 +174,10 @@ def test_button_hands_the_file_to_the_real_perfetto(report: Path, browser: Any) 
     assert slices(ui) == slices_of(EAGER)
     low, high = shown(ui).view
     assert 0 < high - low < 5_000_000, "it opens on the recorded steps"
-    page.wait_for_function("document.querySelector('[role=status]').textContent == 'Handed over.'")
+    eventually(
+        page,
+        "document.querySelector('[role=status]').textContent == 'Handed over.'",
+        PATIENCE_MS / 1000,
+    )
     screenshot(ui, "report-perfetto")
     context.close()
