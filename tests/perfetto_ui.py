@@ -62,7 +62,6 @@ class Shown(NamedTuple):
     expanded: list[str]
 
 
-@contextmanager
 def eventually(page: Any, expression: str, seconds: float = 5) -> None:
     """Returns when the expression is true in the page.
 
@@ -74,6 +73,7 @@ def eventually(page: Any, expression: str, seconds: float = 5) -> None:
         time.sleep(0.05)
 
 
+@contextmanager
 def chromium() -> Iterator[Any]:
     """A browser; the test is skipped with a reason where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
