@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,20 @@ def test_claims_hold_over_gloo(gloo_ranks: Path) -> None:
 def test_the_lesson_prints_its_claims(parallel_run: tuple[Path, Any]) -> None:
     _, process = parallel_run
     assert "5.1   one all-reduce a step, and no other communication" in process.stdout
+
+
+@pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded on GPUs")
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_recorded_ranks_tell_their_run(path: Path) -> None:
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    facts, told = content["run_facts"], content["distributedInfo"]
+    assert path.with_name(path.name.replace(".json.gz", ".txt")).exists()
+    assert facts["tag"] == path.name.removesuffix(".json.gz")
+    assert facts["command"].startswith("torchrun --nproc_per_node") and facts["versions"]["driver"]
+    assert facts["device"] == "cuda" and facts["gpu"] and facts["relative_error"] < 2**-6
+    assert told["backend"] == "nccl" and path.name.endswith(f"_rank{told['rank']}.json.gz")
+    for rank in range(told["world_size"]):
+        assert path.with_name(path.name.replace(f"rank{told['rank']}", f"rank{rank}")).exists()
 
 
 @pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded on GPUs")

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import RECORDED
 
-GPUS = sorted(folder for folder in RECORDED.iterdir() if folder.is_dir())
+# Folders of several GPUs, of which the parallel lesson alone was recorded, have tests of their own.
+GPUS = sorted(folder for folder in RECORDED.iterdir() if (folder / "01_matmul").is_dir())
 LAUNCH = re.compile(r"^(cuda|cu|hip)(LaunchKernel|GraphLaunch|Memcpy|Memset)")
 
 pytestmark = pytest.mark.parametrize("gpu", GPUS, ids=lambda folder: folder.name)
