@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -217,6 +218,21 @@ def test_several_traces_of_one_rank_are_told_apart(tmp_path: Path) -> None:
         written(rank_document(0, 2), folder, f"{name}.json")
     _, told = merged(folder)
     assert [one.label for one in told.ranks] == ["rank 0 (a, 0)", "rank 0 (b, 1)"]
+
+
+def test_a_real_rank_beside_itself_has_all_twice(tmp_path: Path, shared_traces: Path) -> None:
+    content = json.loads(gzip.decompress((shared_traces / "nccl-rank.json.gz").read_bytes()))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for rank in range(2):
+        content["distributedInfo"]["rank"] = rank
+        written(content, folder, f"rank{rank}.json")
+    once, twice = (
+        trace_facts(read_trace(path)) for path in (folder / "rank0.json", merged(folder)[0])
+    )
+    for name in ("kernel_count", "kernel_total_ns", "launch_count", "unlinked_gpu_events"):
+        assert getattr(twice, name) == 2 * getattr(once, name), name
+    assert [one.busy_ns for one in twice.devices] == 2 * [once.devices[0].busy_ns]
 
 
 # --- the command --------------------------------------------------------------------------------
