@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +17,16 @@ from trace_util import TraceError
 from trace_util.events import Kind
 from trace_util.facts import trace_facts
 from trace_util.reader import read_trace
-from trace_util.record import LessonParser, begin, quantity, relative_error, save, size, step_time
+from trace_util.record import (
+    LessonParser,
+    begin,
+    needs_kernel,
+    quantity,
+    relative_error,
+    save,
+    size,
+    step_time,
+)
 from trace_util.record.device import (
     choose_device,
     profiler_activities,
@@ -376,3 +386,47 @@ def test_lesson_on_the_gpu_records_kernels(tmp_path):
     assert process.returncode == 0, process.stderr
     facts = trace_facts(read_trace(tmp_path / "1024_32_64_eager.json"))
     assert [step.kernels for step in facts.steps] == [1, 1, 1]
+
+
+# Kernels that cannot be had
+
+
+def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
+    program = (
+        "from kernels import get_kernel\n"
+        "import torch\n"
+        "torch.cuda.is_available = lambda: True\n"
+        "from trace_util.events import TraceError\n"
+        "from trace_util.record import needs_kernel\n"
+        "try:\n"
+        "    with needs_kernel('hub', 'gelu_tanh'):\n"
+        "        get_kernel('kernels-community/liger-kernels', version=2)\n"
+        "except TraceError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.startswith("--kernel hub: ") and done.stdout.count("\n") == 1
+    assert "use --kernel triton, or look at the recorded trace" in done.stdout
+
+
+@pytest.mark.parametrize(("kernel", "other"), [("triton", "liger"), ("liger", "triton")])
+def test_missing_package_names_the_flag_to_use_instead(kernel, other, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    said = f"--kernel {kernel}: .*not installed.*use --kernel {other}"
+    with pytest.raises(TraceError, match=said), needs_kernel(kernel, "gelu_tanh"):
+        raise ImportError(kernel)
+
+
+def test_activation_that_liger_lacks_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    said = "Liger has no relu, only gelu_tanh and silu"
+    with pytest.raises(TraceError, match=said), needs_kernel("liger", "relu"):
+        pass
