@@ -508,6 +508,55 @@ def test_starting_loads_neither_torch_nor_what_takes_long(lesson_file: Path) -> 
         assert told.stderr.splitlines()[-1] == loaded
 
 
+# --- texts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (None, "not known"),
+        (0, "0 µs"),
+        (7, "7 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (8321, "8.32 µs"),
+        (436158, "436 µs"),
+        (999_999, "1.00 ms"),
+        (12_345_678, "12.3 ms"),
+        (999_600_000, "1.00 s"),
+        (43_348_556_000, "43.3 s"),
+        (7_200_000_000_000, "7,200 s"),
+    ],
+)
+def test_durations_have_three_digits(ns: float | None, text: str) -> None:
+    assert duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (None, "not known"),
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.236, "23.6 %"),
+        (0.0002, "0.02 %"),
+        (1e-7, "< 0.001 %"),
+        (0.9996, "99.96 %"),
+        (0.9999999, "> 99.999 %"),
+    ],
+)
+def test_shares_are_never_rounded_to_all_or_nothing(part: float | None, text: str) -> None:
+    assert share(part) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(None, "-"), (0, "0 B"), (512, "512 B"), (999_500, "1.00 MB"), (50_331_648, "50.3 MB")],
+)
+def test_sizes_are_decimal(size_bytes: int | None, text: str) -> None:
+    assert size(size_bytes) == text
+
+
 def test_numbers_below_each_other_share_a_unit() -> None:
     unit = unit_for([8321, 436_158, None, 0])
     assert (unit.name, unit.number(8321), unit.number(436_158)) == ("µs", "8.32", "436.16")

@@ -39,7 +39,8 @@ def _usage() -> str:
         f"commands:\n{rows}\n\n"
         "trace-util COMMAND --help says more. Example:\n"
         "  trace-util summary traces/02_linear/1024_32_64_eager.json\n\n"
-        f"exit codes: 0 done, 1 failed or refused, 2 wrong usage. {DEBUG_VARIABLE}=1 shows tracebacks.\n"
+        "exit codes: 0 done, 1 failed or refused, 2 wrong usage. "
+        f"{DEBUG_VARIABLE}=1 shows tracebacks.\n"
     )
 
 
