@@ -180,6 +180,11 @@ def _as_public(context: Any, files: dict[str, Path]) -> list[str]:
             route.abort()
 
     context.route(lambda url: not url.startswith("http://127.0.0.1"), answer)
+    # As a popup blocker does, but every time: the first window is refused, that of a click opens.
+    context.add_init_script(
+        "{ const open = window.open; let first = true;"
+        " window.open = (...a) => first ? (first = false, null) : open.apply(window, a); }"
+    )
     return asked
 
 
@@ -203,7 +208,7 @@ def test_trace_opens_by_message_in_the_public_ui(context: Any) -> None:
     page = context.new_page()
     with hand_over(COMPILED, focus) as server:
         page.goto(server.address)
-        page.wait_for_selector("#go:not([hidden])", timeout=PATIENCE_MS)
+        page.wait_for_selector("#go:not([hidden])", state="attached", timeout=PATIENCE_MS)
         screenshot(page, "message-public-page")
         with context.expect_page() as opened:
             page.click("#go")
@@ -224,7 +229,7 @@ def test_late_click_works_after_the_server_has_ended(context: Any) -> None:
     page = context.new_page()
     with hand_over(COMPILED, focus_of(COMPILED)) as server:
         page.goto(server.address)
-        page.wait_for_selector("#go:not([hidden])", timeout=PATIENCE_MS)
+        page.wait_for_selector("#go:not([hidden])", state="attached", timeout=PATIENCE_MS)
     page.click("#go")
     page.locator("#state", has_text=HANDED_OVER).wait_for(state="attached", timeout=PATIENCE_MS)
 

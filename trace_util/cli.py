@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
 import os
 import sys
@@ -77,8 +78,31 @@ def _run(arguments: Sequence[str]) -> int:
     return code
 
 
+# What a terminal that knows only ASCII gets in the place of a character.
+_ASCII = {"µ": "u", "…": "...", "×": "x", "·": "-", "–": "-"}
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_ASCII.get(character, "?") for character in text), error.end
+
+
+def speak_anywhere() -> None:
+    """Make stdout and stderr take any text: in another encoding, and where they are closed."""
+    codecs.register_error("in_ascii", _in_ascii)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="in_ascii")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code (0 done, 1 failed or refused, 2 wrong usage)."""
+    speak_anywhere()
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_usage(), end="")

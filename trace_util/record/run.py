@@ -17,6 +17,7 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from .. import __version__
+from ..cli import speak_anywhere
 from ..events import TraceError
 from .device import (
     choose_device,
@@ -70,6 +71,7 @@ def begin(
     Raises:
         TraceError: the device, the dtype, torch.compile or the folder cannot be had.
     """
+    speak_anywhere()
     speak_plainly(parser.sizes())
     # Kineto writes lines of its own to stderr, errors about absent GPUs among them; what matters of
     # them the health check says after the run. 6 is above every level it has.
