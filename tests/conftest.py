@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -10,6 +11,11 @@ from lesson_runs import run_ranks
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "traces" / "recorded"
+
+# A shell's background job ignores Ctrl-C, and so would every process that the tests start and
+# interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
