@@ -13,7 +13,9 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from fused_mlp import launches
 from fused_mlp.activations import activate, checked_activation
+from fused_mlp.launches import aligned, descriptor
 from fused_mlp.packing import GROUP, packed_rows
 from fused_mlp.tiles import INTERPRETED, LARGE, Launch, Tiles, gpu_of, launch_for, tile_at
 
@@ -98,6 +100,8 @@ def gated_linear(
     `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. No gradients: see `FusedMLP`.
     Raises `ValueError` for shapes or dtypes that do not match.
     """
+    if torch.compiler.is_compiling() and launch is None:
+        return _opaque_gated_linear(x, packed, hidden, activation)
     checked_activation(activation)
     if packed.shape != (packed_rows(hidden), x.shape[-1]) or packed.dtype != x.dtype:
         raise ValueError(
@@ -117,18 +121,31 @@ def gated_linear(
     return out.view(*x.shape[:-1], hidden)
 
 
+@torch.library.custom_op("fused_mlp::gated_linear", mutates_args=())
+def _opaque_gated_linear(x: Tensor, packed: Tensor, hidden: int, activation: str) -> Tensor:
+    """The same as one operation of a compiled model, which cannot look into the launch."""
+    return gated_linear(x, packed, hidden, activation)
+
+
+@_opaque_gated_linear.register_fake
+def _(x: Tensor, packed: Tensor, hidden: int, activation: str) -> Tensor:
+    return x.new_empty(*x.shape[:-1], hidden)
+
+
 def _describable(matrix: Tensor) -> bool:
     """Whether the copy engine can address it: 16-byte steps, and 16-bit elements for the tiles."""
+    step, unit = matrix.stride()
     return (
         matrix.dtype in (torch.bfloat16, torch.float16)
+        and unit == 1
+        and step % 8 == 0
         and matrix.data_ptr() % 16 == 0
-        and matrix.stride(0) * matrix.element_size() % 16 == 0
-        and matrix.stride(1) == 1
     )
 
 
 def _count(rows: Tensor, packed: Tensor, tiles: Tiles) -> int:
-    return triton.cdiv(rows.shape[0], tiles.m) * triton.cdiv(packed.shape[0], tiles.n)
+    # Not `triton.cdiv`, which unwraps constants of kernels and takes the CPU several microseconds.
+    return -(-rows.shape[0] // tiles.m) * -(-packed.shape[0] // tiles.n)
 
 
 def _by_descriptors(
@@ -136,23 +153,28 @@ def _by_descriptors(
 ) -> None:
     resident = 1 if tiles == LARGE else 2  # programs that a multiprocessor has room for
     programs = min(_count(rows, packed, tiles), multiprocessors * resident)
-    _geglu_gemm_kernel[(programs,)](
-        TensorDescriptor(rows, rows.shape, rows.stride(), [tiles.m, tiles.k]),
-        TensorDescriptor(packed, packed.shape, packed.stride(), [tiles.n, tiles.k]),
-        TensorDescriptor(out, out.shape, out.stride(), [tiles.m, tiles.n // 2]),
+    launches.launch(
+        _geglu_gemm_kernel, programs, (rows.dtype, activation, tiles, rows.shape, out.shape[1]),
+        rows.device,
+        descriptor(TensorDescriptor.from_tensor, rows, (tiles.m, tiles.k)),
+        descriptor(TensorDescriptor.from_tensor, packed, (tiles.n, tiles.k)),
+        descriptor(TensorDescriptor.from_tensor, out, (tiles.m, tiles.n // 2)),
         rows.shape[0], packed.shape[0], packed.shape[1], programs,
-        ACTIVATION=activation, G=GROUP, BAND=tiles.band, WIDEN=INTERPRETED,
-        M=tiles.m, N=tiles.n, K=tiles.k, num_warps=tiles.warps, num_stages=tiles.stages,
+        activation, GROUP, tiles.band, INTERPRETED, tiles.m, tiles.n, tiles.k,
+        num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
 
 
 def _by_pointers(
     rows: Tensor, packed: Tensor, out: Tensor, activation: str, tiles: Tiles, multiprocessors: int
 ) -> None:
-    _geglu_gemm_pointer_kernel[(_count(rows, packed, tiles),)](
+    variant = (rows.dtype, activation, tiles, rows.shape, rows.stride(0), out.shape[1])
+    launches.launch(
+        _geglu_gemm_pointer_kernel, _count(rows, packed, tiles),
+        variant + aligned(rows, packed, out), rows.device,
         rows, packed, out, *out.shape, packed.shape[1], rows.stride(0),
-        ACTIVATION=activation, G=GROUP, BAND=tiles.band, WIDEN=INTERPRETED,
-        M=tiles.m, N=tiles.n, K=tiles.k, num_warps=tiles.warps, num_stages=tiles.stages,
+        activation, GROUP, tiles.band, INTERPRETED, tiles.m, tiles.n, tiles.k,
+        num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fused_mlp.activations import activate, checked_activation, slope
+from fused_mlp.launches import aligned, launch
 
 BLOCK = 2048  # elements a program
 WARPS = 8  # 8 elements a thread: one 16-byte load of bfloat16 from each input
@@ -63,7 +64,15 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
         )
     if not gate.is_floating_point():
         raise ValueError(f"geglu: {_described(gate)}: a floating-point dtype is needed")
-    return _GeGLU.apply(gate, up, activation)
+    if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):
+        return _GeGLU.apply(gate, up, activation)
+    return _forward(gate, up, activation)
+
+
+def _forward(gate: Tensor, up: Tensor, activation: str) -> Tensor:
+    out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+    _launch(_geglu_forward_kernel, gate, up, (out,), activation)
+    return out
 
 
 class _GeGLU(torch.autograd.Function):
@@ -71,9 +80,7 @@ class _GeGLU(torch.autograd.Function):
     def forward(ctx, gate: Tensor, up: Tensor, activation: str) -> Tensor:
         ctx.save_for_backward(gate, up)
         ctx.activation = activation
-        out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
-        _launch(_geglu_forward_kernel, gate, up, (out,), activation)
-        return out
+        return _forward(gate, up, activation)
 
     @staticmethod
     @once_differentiable
@@ -92,12 +99,13 @@ def _launch(kernel, gate: Tensor, up: Tensor, results: tuple[Tensor, ...], activ
         return  # an empty grid is a launch error
     (gate, gate_stride), (up, up_stride) = _rows(gate), _rows(up)
     columns = gate.shape[-1] if gate.dim() else 1
-    kernel[(triton.cdiv(size, BLOCK),)](
-        gate, up, *results, size, columns, gate_stride, up_stride,
-        ACTIVATION=activation,
-        FLAT=gate_stride == columns and up_stride == columns,
-        WIDE=tl.float64 if gate.dtype == torch.float64 else tl.float32,
-        BLOCK=BLOCK, num_warps=WARPS,
+    flat = gate_stride == columns and up_stride == columns
+    wide = tl.float64 if gate.dtype == torch.float64 else tl.float32
+    variant = (gate.dtype, activation, size, columns, gate_stride, up_stride)
+    launch(
+        kernel, -(-size // BLOCK), variant + aligned(gate, up, *results), gate.device,
+        gate, up, *results, size, columns, gate_stride, up_stride, activation, flat, wide, BLOCK,
+        num_warps=WARPS,
     )  # fmt: skip
 
 

@@ -9,8 +9,6 @@ tensor cores busy.
 
 from __future__ import annotations
 
-import functools
-
 import torch
 from torch import Tensor
 from triton.experimental import gluon
@@ -25,6 +23,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from fused_mlp.activations import activate
+from fused_mlp.launches import descriptor, launch
 from fused_mlp.packing import GROUP
 from fused_mlp.tiles import tile_at
 
@@ -131,21 +130,18 @@ def start(
     programs: int, band: int, m: int, n: int, k: int, stages: int,
 ) -> None:  # fmt: skip
     """Launch over matrices that the copy engine can address; writes every element of `out`."""
-    dtype = gl.bfloat16 if x.dtype == torch.bfloat16 else gl.float16
-    _geglu_gemm_hopper_kernel[(programs,)](
-        _descriptor(x, m // 2, k, dtype),
-        _descriptor(packed, n, k, dtype),
-        _descriptor(out, m // 2, n // 2, dtype),
+    variant = (x.dtype, activation, x.shape, out.shape[1], programs, band, m, n, k, stages)
+    launch(
+        _geglu_gemm_hopper_kernel, programs, variant, x.device,
+        descriptor(_described, x, (m // 2, k)),
+        descriptor(_described, packed, (n, k)),
+        descriptor(_described, out, (m // 2, n // 2)),
         x.shape[0], packed.shape[0], x.shape[1], programs,
-        ACTIVATION=activation, G=GROUP, BAND=band, M=m, N=n, K=k, STAGES=stages, num_warps=4,
+        activation, GROUP, band, m, n, k, stages, num_warps=4,
     )  # fmt: skip
 
 
-def _descriptor(matrix: Tensor, rows: int, columns: int, dtype: gl.dtype) -> TensorDescriptor:
-    layout = _layout(rows, columns, dtype)
-    return TensorDescriptor(matrix, matrix.shape, matrix.stride(), [rows, columns], layout)
-
-
-@functools.cache
-def _layout(rows: int, columns: int, dtype: gl.dtype) -> gl.NVMMASharedLayout:
-    return gl.NVMMASharedLayout.get_default_for([rows, columns], dtype)
+def _described(matrix: Tensor, block: list[int]) -> TensorDescriptor:
+    dtype = gl.bfloat16 if matrix.dtype == torch.bfloat16 else gl.float16
+    layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+    return TensorDescriptor(matrix, matrix.shape, matrix.stride(), block, layout)

@@ -86,6 +86,7 @@ def launch_for(tokens: int, columns: int, gpu: Gpu, describable: bool) -> Launch
     return Launch("descriptor", MIDDLE)
 
 
+@torch.compiler.assume_constant_result  # a compiled model need not look into it
 @functools.cache
 def gpu_of(device: int | None) -> Gpu:
     """What the launch depends on. Triton's interpreter is taken for one multiprocessor."""

@@ -178,6 +178,14 @@ def test_fused_mlp_falls_back_on_a_cpu_and_says_so():
     assert plan.kernels == "torch" and "cpu" in plan.reason
 
 
+def test_a_compiled_model_may_hold_the_module():
+    fused = FusedMLP(8, 24).requires_grad_(False)
+    x = torch.randn(6, 8)
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: fused(x + 1), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), fused(x + 1))
+
+
 @pytest.mark.parametrize(
     ("shape", "gpu", "kernels", "reason"),
     [

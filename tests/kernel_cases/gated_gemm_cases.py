@@ -213,3 +213,13 @@ def test_plan_says_what_runs_and_why():
         assert fused.plan(64).kernels == "fused"
         assert fused.float().plan(64).kernels == "cublas"
         assert "torch.float32" in fused.plan(64).reason
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
+@pytest.mark.parametrize("tokens", (1, 40, 3000))
+def test_a_compiled_model_may_hold_the_module(tokens):
+    mlp = FusedMLP(72, 136, device=DEVICE, dtype=torch.float16).requires_grad_(False)
+    x = random(tokens, 72, dtype=torch.float16)
+    compiled = torch.compile(lambda x: mlp(x + 1) * 2, fullgraph=True)
+    assert mlp.plan(tokens).kernels == "fused"
+    assert relative_error(compiled(x), mlp(x + 1).double() * 2) < TOLERANCE[torch.float16]

@@ -6,6 +6,7 @@ import torch
 from fused_mlp import geglu
 from tests.kernel_cases import (
     DEVICE,
+    INTERPRETED,
     REFERENCES,
     TOLERANCE,
     poisoned_outputs,
@@ -149,3 +150,20 @@ def test_other_dtypes_are_refused():
     whole = torch.ones(3, dtype=torch.int32, device=DEVICE)
     with pytest.raises(ValueError, match="a floating-point dtype is needed"):
         geglu(whole, whole)
+
+
+def test_each_launch_reads_its_own_tensors_wherever_they_lie():
+    # The same sizes again: other addresses, then addresses that are no multiple of 16, and back.
+    for offset in (0, 0, 1, 1, 0):
+        gate, up = (random(8191 + offset, seed=s)[offset:] for s in (2 * offset, 2 * offset + 1))
+        with poisoned_outputs():
+            result = geglu(gate, up)
+        assert relative_error(result, REFERENCES["gelu_tanh"](gate.double()) * up.double()) < 2e-6
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
+def test_a_compiled_model_may_hold_it():
+    gate, up = random(33, 130), random(33, 130, seed=1)
+    compiled = torch.compile(lambda g, u: geglu(g + 1, u) * 2, fullgraph=True)
+    reference = REFERENCES["gelu_tanh"](gate.double() + 1) * up.double() * 2
+    assert relative_error(compiled(gate, up), reference) < 2e-6
