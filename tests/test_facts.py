@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import tempfile
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from make_trace import (
 )
 from slow_reference import Slow
 
+from trace_util import beneath, blocks, gaps, nest, sparse
 from trace_util.events import Trace
-from trace_util.facts import trace_facts
+from trace_util.facts import Facts, trace_facts
 from trace_util.gaps import Cause
 from trace_util.links import link
 from trace_util.reader import read_trace
@@ -520,11 +522,11 @@ def _text(events: list[dict[str, Any]], layout: str) -> str:
     return f'{{{header}, "traceEvents": {body}}}'
 
 
-def _read(text: str, zipped: bool) -> Trace:
+def _read(text: str, zipped: bool, columns: str = "all") -> Trace:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         path.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
-        return read_trace(path)
+        return read_trace(path, columns=columns)
 
 
 def ns(value: Decimal) -> int | float:
@@ -589,6 +591,32 @@ def test_any_trace_agrees_with_the_slow_reference(
         assert (facts.queue_delay.min_ns, facts.queue_delay.max_ns) == (delays[0], delays[-1])
     else:
         assert facts.queue_delay is None
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(documents(), st.integers(1, 8))
+def test_the_columns_of_a_summary_give_the_same_facts(
+    made: tuple[list[dict[str, Any]], str], block: int
+) -> None:
+    events, text = made
+    if all(event["cat"] in ("python_function", "PythonFunction") for event in events):
+        return
+    full = trace_facts(_read(text, False))
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (beneath, blocks, gaps, nest, sparse):
+            patch.setattr(module, "BLOCK", block)
+        brief = trace_facts(_read(text, False, "summary"))
+    for field in fields(Facts):
+        one, other = getattr(full, field.name), getattr(brief, field.name)
+        if field.name == "steps":
+            one, other = ([replace(step, index=0) for step in steps] for steps in (one, other))
+        if field.name == "gaps":
+            assert one.duration_ns.tolist() == other.duration_ns.tolist()
+            assert one.cause.tolist() == other.cause.tolist()
+        elif field.name == "crossing_rows":  # rows are counted without Python frames
+            assert len(one) == len(other)
+        else:
+            assert one == other, field.name
 
 
 def test_the_order_of_the_file_changes_no_figure() -> None:

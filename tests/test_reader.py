@@ -505,9 +505,10 @@ def test_summary_columns_hold_what_a_summary_needs(tmp_path: Path) -> None:
     assert full.skipped == {}
     assert brief.phases == full.phases == {"X": 4}
     kept = np.array([0, 2, 3])
-    for column in ("row", "start_ns", "duration_ns", "kind", "device", "stream", "correlation"):
+    for column in ("start_ns", "duration_ns", "kind", "device", "stream", "correlation"):
         assert np.array_equal(getattr(brief.events, column), getattr(full.events, column)[kept])
-    assert brief.events.shapes.tolist() == brief.events.launch.tolist() == [-1, -1, -1]
+    for column in ("row", "external_id", "shapes", "launch"):
+        assert getattr(brief.events, column).tolist() == [-1, -1, -1]
 
 
 def test_unknown_set_of_columns_is_refused(tmp_path: Path) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.events import CALL_KINDS, GPU_KINDS, Ints, Kind, Trace
+from trace_util.blocks import BLOCK, in_blocks, rows_where
+from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace
 from trace_util.links import Links
-from trace_util.nest import BLOCK
 from trace_util.tally import distinct
 from trace_util.timeline import Indexes, Nanoseconds
 
@@ -29,19 +29,19 @@ class Launched:
     def __init__(self, trace: Trace, links: Links) -> None:
         self.events = events = trace.events
         self._threads = int(events.thread.max(initial=0)) + 2
-        calls = np.flatnonzero(links.is_launch)
-        self._starts = np.sort(events.start_ns[calls])
-        self._known = distinct(self._thread(calls))
-        key = self._key(calls, events.start_ns[calls])
-        order = np.argsort(key, kind="stable")
+        calls = rows_where(links.is_launch)
+        pieces = [calls[at : at + BLOCK] for at in range(0, len(calls), BLOCK)]
+        self._known = _distinct_in(self._thread(piece) for piece in pieces)
+        self._starts = events.start_ns[calls]
+        self._starts.sort()
+        key = np.empty(len(calls), dtype=np.int64)
+        for at, piece in zip(range(0, len(calls), BLOCK), pieces, strict=True):
+            key[at : at + BLOCK] = self._key(piece, events.start_ns[piece])
+        order = np.argsort(key, kind="stable").astype(np.int32)
         self._sorted = key[order]
-        gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & (links.launch >= 0))
-        by = np.searchsorted(calls, links.launch[gpu])
-        gpu_ns = np.zeros(len(calls), dtype=np.int64)
-        np.add.at(gpu_ns, by, events.duration_ns[gpu])
-        kernels = np.bincount(by[events.kind[gpu] == Kind.KERNEL], minlength=len(calls))
-        self._gpu_ns = _running(gpu_ns[order])
-        self._kernels = _running(kernels[order])
+        del key, pieces
+        self._gpu_ns = _running(events, links, calls, order, "ns")
+        self._kernels = _running(events, links, calls, order, "kernels")
 
     def inside(self, rows: Indexes) -> Beneath:
         """What each of these host events launched: by start, on its own thread."""
@@ -67,19 +67,31 @@ class Launched:
         return thread * (len(self._starts) + 1) + np.searchsorted(self._starts, at_ns)
 
 
-def _running(amount: Ints) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(amount, dtype=np.int64)))
+def _running(events: Events, links: Links, calls: Indexes, order: Indexes, of: str) -> Ints:
+    """The running sum of the time, or of the number, of what calls launched, in order."""
+    counted = (Kind.KERNEL,) if of == "kernels" else GPU_KINDS
+    amount = np.zeros(len(calls), dtype=np.int32 if of == "kernels" else np.int64)
+    for some in in_blocks(events.is_kind(*counted)):
+        rows = some[links.launch[some] >= 0]
+        by = np.searchsorted(calls, links.launch[rows])
+        np.add.at(amount, by, 1 if of == "kernels" else events.duration_ns[rows])
+    total = np.zeros(len(calls) + 1, dtype=amount.dtype)
+    np.cumsum(amount[order], out=total[1:])
+    return total
+
+
+def _distinct_in(parts: Iterable[Indexes]) -> NDArray[np.int64]:
+    return distinct(np.concatenate([np.zeros(0, dtype=np.int64), *map(distinct, parts)]))
+
+
+def launched_rows(events: Events, links: Links, *kinds: Kind) -> Indexes:
+    """The GPU events of the kinds whose launch was recorded."""
+    return rows_where(events.is_kind(*kinds), lambda rows: links.launch[rows] >= 0)
 
 
 def beneath(trace: Trace, links: Links, rows: Indexes) -> Beneath:
     """What each of the host events ``rows`` launched."""
     return Launched(trace, links).inside(rows)
-
-
-def in_blocks(wanted: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-    """The wanted rows, some at a time, so that what is made of them stays small."""
-    for block in range(0, len(wanted), BLOCK):
-        yield block + np.flatnonzero(wanted[block : block + BLOCK])
 
 
 def inner_ns(trace: Trace, links: Links, outer: NDArray[np.bool_]) -> NDArray[np.int64]:

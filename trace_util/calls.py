@@ -15,7 +15,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.blocks import in_blocks
 from trace_util.events import Ints
+from trace_util.tally import distinct
 
 
 class Call(IntEnum):
@@ -70,10 +72,21 @@ def waits(name: str) -> bool:
 
 def call_column(names: Sequence[str], name: Ints, is_call: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """:class:`Call` of the calls, ``OTHER`` elsewhere, ``[n]``; each name is looked at once."""
-    called = np.bincount(name[is_call], minlength=len(names))
-    kinds = [
-        call_of(text) if times else Call.OTHER for text, times in zip(names, called, strict=True)
-    ]
-    column = np.array(kinds, dtype=np.uint8)[name]
-    column[~is_call] = Call.OTHER
+    column = np.full(len(name), Call.OTHER, dtype=np.uint8)
+    by_name = np.full(len(names), Call.OTHER, dtype=np.uint8)
+    seen: set[int] = set()
+    for rows in in_blocks(is_call):
+        new = set(distinct(name[rows]).tolist()) - seen
+        seen |= new
+        for one in new:
+            by_name[one] = call_of(names[one])
+        column[rows] = by_name[name[rows]]
     return column
+
+
+def is_any(call: NDArray[np.uint8], wanted: Sequence[Call]) -> NDArray[np.bool_]:
+    """Mask ``[n]`` of the calls that are one of the wanted ones."""
+    found = np.zeros(len(call), dtype=bool)
+    for one in wanted:
+        found |= call == one
+    return found

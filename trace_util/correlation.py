@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.blocks import rows_where
 from trace_util.events import Events, Ints
 from trace_util.tally import distinct
 
@@ -32,16 +33,17 @@ class _Table:
         return np.where(self.key[at] == key, self.rows[at], -1)
 
 
-def launch_of(events: Events, calls: Indexes, gpu: Indexes) -> Indexes:
-    """GPU event -> the call of the same process and correlation, -1 if none, ``[n]``.
+def launch_of(events: Events, is_call: NDArray[np.bool_], gpu: Indexes) -> Indexes:
+    """For each GPU event the call of the same process and correlation, -1 if none, ``[gpu]``.
 
     A correlation of 0 or less links nothing. GPU events do not name the process that launched them;
     where a file holds several processes, each device belongs to the one whose calls fit it best.
     Of several calls with one key the one that starts first, and lasts longest, stands.
     """
-    launch = np.full(len(events), -1, dtype=np.int32)
-    gpu = gpu[events.correlation[gpu] > 0]
-    calls = calls[_in(events.correlation[calls], distinct(events.correlation[gpu]))]
+    launch = np.full(len(gpu), -1, dtype=np.int32)
+    correlation = events.correlation[gpu]
+    at = np.flatnonzero(correlation > 0)
+    calls = _launching(events, is_call, distinct(correlation[at]))
     if not len(calls):
         return launch
     calls = calls[np.lexsort((-events.duration_ns[calls], events.start_ns[calls]))]
@@ -51,13 +53,18 @@ def launch_of(events: Events, calls: Indexes, gpu: Indexes) -> Indexes:
         tables[process] = _Table(events.correlation[mine], mine)
     if len(tables) == 1:
         (table,) = tables.values()
-        launch[gpu] = table[events.correlation[gpu]]
+        launch[at] = table[correlation[at]]
         return launch
-    for process, mine in _owners(events, gpu, tables):
-        launch[mine] = tables[process][events.correlation[mine]]
-    left = gpu[launch[gpu] < 0]
-    launch[left] = _only(table[events.correlation[left]] for table in tables.values())
+    for process, mine in _owners(events, gpu[at], tables):
+        launch[at[mine]] = tables[process][correlation[at[mine]]]
+    left = at[launch[at] < 0]
+    launch[left] = _only(table[correlation[left]] for table in tables.values())
     return launch
+
+
+def _launching(events: Events, is_call: NDArray[np.bool_], wanted: Indexes) -> Indexes:
+    """The calls that have one of the wanted correlations."""
+    return rows_where(is_call, lambda rows: _in(events.correlation[rows], wanted))
 
 
 def _in(values: Ints, wanted: Indexes) -> NDArray[np.bool_]:
@@ -78,12 +85,12 @@ def _by_appearance(column: Ints, rows: Indexes) -> list[int]:
 def _owners(
     events: Events, gpu: Indexes, tables: dict[int, _Table]
 ) -> Iterator[tuple[int, Indexes]]:
-    """For each device the process that it belongs to, and the device's GPU events."""
+    """For each device the process that it belongs to, and the positions of its GPU events."""
     device = device_key(events, gpu)
     devices_of = dict.fromkeys(tables, 0)
     for one in _by_appearance(device, gpu):
-        mine = gpu[device == one]
-        sample = mine[:: len(mine) // SAMPLE + 1]
+        mine = np.flatnonzero(device == one)
+        sample = gpu[mine[:: len(mine) // SAMPLE + 1]]
         # max keeps the first of equals: the order of the file then decides, device by device.
         fit = {p: (*_fit(events, sample, t), -devices_of[p]) for p, t in tables.items()}
         owner = max(fit, key=fit.__getitem__)
@@ -121,7 +128,7 @@ def external_op(events: Events, rows: Indexes, is_op: NDArray[np.bool_]) -> Inde
     several processes use says nothing about it.
     """
     ids = events.external_id
-    ops = np.flatnonzero(is_op & (ids > 0)) if len(rows) else rows
+    ops = rows_where(is_op & (ids > 0)) if len(rows) else rows
     if not len(ops):
         return np.full(len(rows), -1, dtype=np.int64)
     on_host = events.device[rows] < 0

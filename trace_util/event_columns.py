@@ -13,6 +13,7 @@ from trace_util.arguments import integers, number_in
 from trace_util.columns import Array, Column, Table
 from trace_util.events import Events, Kind
 from trace_util.rows import ABSENT, ExactArgs
+from trace_util.sparse import SparseColumn
 from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, kind_of
 
 # The texts that tell shapes, or how a kernel was launched, are interned as one: a byte that is in
@@ -35,6 +36,8 @@ _IS_SIZED = _mask(Kind.MEMCPY, Kind.MEMSET)
 _NO_STREAM = 0xFFFFFFFF
 
 _FIRST_DTYPES = {"start_ns": np.int64, "duration_ns": np.int64, "kind": np.uint8, "row": np.int32}
+_NOT_IN_BRIEF = ("row", "external_id", "shapes", "launch")
+_RARE = ("device", "stream", "correlation", "size_bytes")  # few events of a training step say these
 
 
 class EventColumns:
@@ -42,9 +45,11 @@ class EventColumns:
 
     def __init__(self, brief: bool) -> None:
         self.brief = brief
-        self.columns = {
+        self.columns: dict[str, Any] = {
             each.name: Column(_FIRST_DTYPES.get(each.name, np.int8)) for each in fields(Events)
         }
+        if brief:
+            self.columns |= {name: SparseColumn() for name in _RARE}
         # By the column that indexes the table.
         self.tables = {name: Table() for name in ("name", "category", "process", "thread")}
         self.tables["shapes"] = Table(absent=_JOINED([b""] * 4))
@@ -88,7 +93,6 @@ class EventColumns:
         self._refine(kind, kept, category, process)
         args = [each.args for each in kept]
         add = self.columns
-        add["row"].extend(rows, int(rows[-1]))
         add["start_ns"].extend(starts)
         add["duration_ns"].extend(durations)
         name = _indices(tables["name"], [each.name for each in kept])
@@ -101,9 +105,10 @@ class EventColumns:
         self._append_links(args, kind)
         self._append_places(kept, args, kind)
         if self.brief:
-            for absent in ("external_id", "shapes", "launch"):
+            for absent in _NOT_IN_BRIEF:
                 add[absent].fill(len(kept))
         else:
+            add["row"].extend(rows, int(rows[-1]))
             self._append_details(args, kind)
 
     def _refine(self, kind: Array, kept: list[Any], category: Array, process: Array) -> None:

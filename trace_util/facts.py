@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from trace_util.beneath import Launched
-from trace_util.events import GPU_KINDS, Kind, Trace
+from trace_util.blocks import rows_where
+from trace_util.events import GPU_KINDS, Events, Kind, Trace
 from trace_util.gaps import Gaps, closing_flush, device_gaps
 from trace_util.inventory import (
     AnnotationFacts,
@@ -133,39 +134,37 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
     """The facts of a trace; ``links`` spares the linking where it has been done."""
     links = links or link(trace)
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
+    gpu = rows_where(events.is_kind(*GPU_KINDS))
     by_device = rows_by_device(events, gpu)
     window = trace_window(trace, links)
     recorded = len(gpu) > 0
     lost = lost_launches(trace, links) if recorded else np.zeros(len(events), dtype=bool)
     kernels = kernel_facts(trace, links)
-    starts, ends = events.start_ns[gpu], events.ends(gpu)
-    graph = np.flatnonzero(links.launches_kernels)
+    launch_count = int(np.count_nonzero(links.launches_kernels))
     launches = launch_facts(trace, links, lost)
-    launched = Launched(trace, links)
-    delay_rows = first_of_each_launch(trace, links, gpu)
+    ops, annotations = _ranges(trace, links)
     return Facts(
         gpu=_gpu_name(trace, gpu),
-        gpu_activity="recorded" if recorded else "missing" if len(graph) else "none",
+        gpu_activity="recorded" if recorded else "missing" if launch_count else "none",
         window_start_ns=window[0] if window else None,
         window_end_ns=window[1] if window else None,
-        gpu_busy_ns=union_ns(starts, ends) if recorded else None,
-        window_busy_ns=union_ns(*clip(starts, ends, *window)) if recorded and window else None,
+        gpu_busy_ns=union_ns(events.start_ns[gpu], events.ends(gpu)) if recorded else None,
+        window_busy_ns=_busy_within(events, gpu, window) if recorded and window else None,
         devices=device_facts(trace, by_device, window),
         kernel_count=sum(kernel.count for kernel in kernels),
         kernel_total_ns=sum(kernel.total_ns for kernel in kernels),
-        launch_count=len(graph),
+        launch_count=launch_count,
         lost_launches=int(lost.sum()),
         graph_launches=sum(one.count for one in launches if one.is_graph),
         graph_kernels=sum(one.kernels for one in launches if one.is_graph),
         unlinked_gpu_events=int((links.launch[gpu] < 0).sum()),
         queued_before=_queued_before(trace, links, gpu),
-        queue_delay=spread(events.start_ns[delay_rows] - events.start_ns[links.launch[delay_rows]]),
+        queue_delay=_queue_delay(trace, links, gpu),
         steps=step_facts(trace, links, lost),
         crossing_rows=tuple(crossing(trace, links).tolist()),
         kernels=kernels,
-        ops=op_facts(trace, links, launched),
-        annotations=annotation_facts(trace, links, launched),
+        ops=ops,
+        annotations=annotations,
         launches=launches,
         copies=copy_facts(trace, Kind.MEMCPY),
         memsets=copy_facts(trace, Kind.MEMSET),
@@ -183,6 +182,22 @@ def _gpu_name(trace: Trace, gpu: Indexes) -> str | None:
     used = distinct(trace.events.device[gpu]).tolist()
     names = [known[device] for device in used if known.get(device)] or list(known.values())
     return next((str(name) for name in names if name), None)
+
+
+def _ranges(trace: Trace, links: Links) -> tuple[tuple[OpFacts, ...], tuple[AnnotationFacts, ...]]:
+    launched = Launched(trace, links)
+    return op_facts(trace, links, launched), annotation_facts(trace, links, launched)
+
+
+def _busy_within(events: Events, gpu: Indexes, window: tuple[int, int]) -> int:
+    return union_ns(*clip(events.start_ns[gpu], events.ends(gpu), *window))
+
+
+def _queue_delay(trace: Trace, links: Links, gpu: Indexes) -> Spread | None:
+    """From the start of each launch to that of its first GPU event."""
+    starts = trace.events.start_ns
+    first = first_of_each_launch(trace, links, gpu)
+    return spread(starts[first] - starts[links.launch[first]])
 
 
 def _queued_before(trace: Trace, links: Links, gpu: Indexes) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.blocks import BLOCK, in_blocks, rows_where
 from trace_util.calls import waits
 from trace_util.events import CALL_KINDS, Kind, Trace
 from trace_util.links import Links
@@ -83,14 +85,22 @@ def device_gaps(
 ) -> Gaps:
     """The gaps of each device (given as the rows of its GPU events) inside the window."""
     parts = [_idle(trace, rows, low_ns, high_ns) for rows in device_rows]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else []
+    columns = list(map(_joined, zip(*parts, strict=True)))
     if not columns or not len(columns[0]):
         nothing = np.zeros(0, dtype=np.int64)
         return Gaps(*(nothing,) * 3, nothing.astype(np.uint8), *(nothing,) * 4)
     start, end, before, after = columns
-    device = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    launch = np.where(after >= 0, links.launch[after], -1)
-    cause, evidence = _causes(trace, links, start, end, before, after, launch)
+    device = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part[0]) for part in parts])
+    del parts, columns
+    launch = np.asarray(links.launch[after])
+    launch[after < 0] = -1
+    cause = np.empty(len(start), dtype=np.uint8)
+    evidence = np.empty(len(start), dtype=np.int32)
+    causes = _Causes(trace, links)
+    for first in range(0, len(start), BLOCK):
+        some = slice(first, first + BLOCK)
+        gaps = start[some], end[some], before[some], after[some], launch[some]
+        cause[some], evidence[some] = causes.of(*gaps)
     return Gaps(device, start, end, cause, before, after, launch, evidence)
 
 
@@ -98,71 +108,84 @@ def _idle(
     trace: Trace, rows: Indexes, low_ns: int, high_ns: int
 ) -> tuple[Nanoseconds, Nanoseconds, Indexes, Indexes]:
     """Start and end of each gap of one device, and the GPU events before and after it."""
-    events = trace.events
-    starts, ends = events.start_ns[rows], events.ends(rows)
-    busy = union(starts, ends)
+    busy = _intervals(trace, rows)
     kept = (busy.end_ns > low_ns) & (busy.start_ns < high_ns)
-    opening, closing = rows[busy.first[kept]], rows[busy.last[kept]]
     start = np.append(low_ns, np.minimum(busy.end_ns[kept], high_ns))
     end = np.append(np.maximum(busy.start_ns[kept], low_ns), high_ns)
-    before, after = np.append(-1, closing), np.append(opening, -1)
+    none = np.full(1, -1, dtype=np.int32)
+    before, after = np.append(none, busy.last[kept]), np.append(busy.first[kept], none)
+    del busy, kept
     gap = end > start
     return start[gap], end[gap], before[gap], after[gap]
 
 
-def _causes(
-    trace: Trace,
-    links: Links,
-    start: Nanoseconds,
-    end: Nanoseconds,
-    before: Indexes,
-    after: Indexes,
-    launch: Indexes,
-) -> tuple[NDArray[np.uint8], Indexes]:
-    """The cause of each gap and the event that shows it.
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    The first of these that holds: the profiler's own work fills most of it; the next work had been
-    launched before the gap began (unknown); it leads into a first step that is far wider than the
-    rest; the CPU was in a synchronise when the device ran dry, or for most of the time until the
-    next launch; the CPU had not launched yet.
-    """
-    events, length = trace.events, end - start
-    cause = np.full(len(start), Cause.OVERHEAD, dtype=np.uint8)
-    evidence = np.full(len(start), -1, dtype=np.int64)
-    unsettled = np.ones(len(start), dtype=bool)
 
-    def settle(at: Indexes, why: Cause, rows: Indexes) -> None:
-        is_open = unsettled[at]
-        at, rows = at[is_open], rows[is_open]
-        cause[at], evidence[at], unsettled[at] = why, rows, False
+class _Causes:
+    """What a trace shows of why its devices wait."""
 
-    row, filled = _most_of(_intervals(trace, _profiler_rows(trace)), start, end)
-    at = np.flatnonzero(2 * filled >= length)
-    settle(at, Cause.PROFILER, row[at])
+    def __init__(self, trace: Trace, links: Links) -> None:
+        self._events, self._links = trace.events, links
+        self._profiler = _intervals(trace, _profiler_rows(trace))
+        self._wide = wide_first_step(links)
+        flush = closing_flush(trace, links)
+        self._flush = -1 if flush is None else flush
+        self._waiting = [
+            (process, _intervals(trace, rows)) for process, rows in _waiting_rows(trace)
+        ]
 
-    called = np.where(launch >= 0, events.ends(launch), end)
-    at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start)))
-    settle(at, Cause.UNKNOWN, np.full(len(at), -1))
+    def of(
+        self,
+        start: Nanoseconds,
+        end: Nanoseconds,
+        before: Indexes,
+        after: Indexes,
+        launch: Indexes,
+    ) -> tuple[NDArray[np.uint8], Indexes]:
+        """The cause of each gap and the event that shows it.
 
-    wide = wide_first_step(links)
-    if wide is not None:
-        at = np.flatnonzero((before < 0) & (launch >= 0) & (links.step[launch] == 0))
-        settle(at, Cause.PROFILER, np.full(len(at), wide))
+        The first of these that holds: the profiler's own work fills most of it; the next work had
+        been launched before the gap began (unknown); it leads into a first step that is far wider
+        than the rest; the CPU was in a synchronise when the device ran dry, or for most of the time
+        until the next launch; the CPU had not launched yet.
+        """
+        events, length = self._events, end - start
+        cause = np.full(len(start), Cause.OVERHEAD, dtype=np.uint8)
+        evidence = np.full(len(start), -1, dtype=np.int32)
+        unsettled = np.ones(len(start), dtype=bool)
 
-    flush = closing_flush(trace, links)
-    launched = np.where(launch >= 0, events.start_ns[launch], end)
-    for process, rows in _waiting_rows(trace):
-        mine = (launch < 0) | (events.process[launch] == process)
-        at = np.flatnonzero(unsettled & mine)
-        waiting = _intervals(trace, rows)
-        row, ran_dry = _open_at(waiting, start[at])
-        is_flush = ran_dry & (row == (-1 if flush is None else flush))
-        settle(at[is_flush], Cause.PROFILER, row[is_flush])
-        settle(at[ran_dry], Cause.SYNCHRONISE, row[ran_dry])
-        row, waited = _most_of(waiting, start[at], np.minimum(launched[at], end[at]))
-        mostly = 2 * waited >= length[at]
-        settle(at[mostly], Cause.SYNCHRONISE, row[mostly])
-    return cause, evidence
+        def settle(at: Indexes, why: Cause, rows: Indexes) -> None:
+            is_open = unsettled[at]
+            at, rows = at[is_open], rows[is_open]
+            cause[at], evidence[at], unsettled[at] = why, rows, False
+
+        row, filled = _most_of(self._profiler, start, end)
+        at = np.flatnonzero(2 * filled >= length)
+        settle(at, Cause.PROFILER, row[at])
+
+        called = np.where(launch >= 0, events.ends(launch), end)
+        at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start)))
+        settle(at, Cause.UNKNOWN, np.full(len(at), -1))
+
+        if self._wide is not None:
+            step = self._links.step[launch]
+            at = np.flatnonzero((before < 0) & (launch >= 0) & (step == 0))
+            settle(at, Cause.PROFILER, np.full(len(at), self._wide))
+
+        launched = np.where(launch >= 0, events.start_ns[launch], end)
+        for process, waiting in self._waiting:
+            mine = (launch < 0) | (events.process[launch] == process)
+            at = np.flatnonzero(unsettled & mine)
+            row, ran_dry = _open_at(waiting, start[at])
+            is_flush = ran_dry & (row == self._flush)
+            settle(at[is_flush], Cause.PROFILER, row[is_flush])
+            settle(at[ran_dry], Cause.SYNCHRONISE, row[ran_dry])
+            row, waited = _most_of(waiting, start[at], np.minimum(launched[at], end[at]))
+            mostly = 2 * waited >= length[at]
+            settle(at[mostly], Cause.SYNCHRONISE, row[mostly])
+        return cause, evidence
 
 
 def wide_first_step(links: Links) -> int | None:
@@ -178,27 +201,42 @@ def closing_flush(trace: Trace, links: Links) -> int | None:
 
     It is the last call of the trace, stands in no op or annotation, and begins after the last step.
     """
-    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS))
-    if not len(calls):
+    start = trace.events.start_ns
+    latest = [
+        int(calls[np.argmax(start[calls])])
+        for calls in in_blocks(trace.events.is_kind(*CALL_KINDS))
+        if len(calls)
+    ]
+    if not latest:
         return None
-    last = int(calls[np.argmax(trace.events.start_ns[calls])])
+    last = max(latest, key=lambda row: int(start[row]))  # of equals the first one in the file
     inside = links.parent[last] >= 0 or links.step[last] >= 0
     late = all(trace.events.start_ns[last] >= step.end_ns for step in links.steps)
     return last if late and not inside and _FLUSH.search(trace.name_of(last)) else None
 
 
 def _profiler_rows(trace: Trace) -> Indexes:
-    ours = [i for i, name in enumerate(trace.names) if name.startswith(PROFILER_OVERHEADS)]
-    named = np.isin(trace.events.name, ours) & trace.events.is_kind(Kind.OVERHEAD)
-    return np.flatnonzero(named)
+    rows = rows_where(trace.events.is_kind(Kind.OVERHEAD))
+    names = distinct(trace.events.name[rows]).tolist()
+    ours = np.zeros(len(trace.names), dtype=bool)
+    ours[[i for i in names if trace.names[i].startswith(PROFILER_OVERHEADS)]] = True
+    return rows[ours[trace.events.name[rows]]]
+
+
+def waiting_calls(trace: Trace) -> Indexes:
+    """The calls in which the CPU waits for the device."""
+    name, is_call = trace.events.name, trace.events.is_kind(*CALL_KINDS)
+    waiting = np.zeros(len(trace.names), dtype=bool)
+    for rows in in_blocks(is_call):
+        used = [i for i in distinct(name[rows]).tolist() if waits(trace.names[i])]
+        waiting[used] = True
+    return rows_where(is_call, lambda rows: waiting[name[rows]])
 
 
 def _waiting_rows(trace: Trace) -> Iterator[tuple[int, Indexes]]:
     """For each process the calls in which it waits for the device."""
     events = trace.events
-    calls = np.flatnonzero(events.is_kind(*CALL_KINDS))
-    names = [i for i in distinct(events.name[calls]).tolist() if waits(trace.names[i])]
-    rows = calls[np.isin(events.name[calls], names)]
+    rows = waiting_calls(trace)
     for process in distinct(events.process[rows]).tolist():
         yield process, rows[events.process[rows] == process]
 

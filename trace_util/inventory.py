@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.beneath import Launched, in_blocks, inner_ns
-from trace_util.calls import Call, waits
+from trace_util.beneath import Launched, inner_ns, launched_rows
+from trace_util.blocks import in_blocks, rows_where
+from trace_util.calls import Call
 from trace_util.correlation import device_key
-from trace_util.events import CALL_KINDS, GPU_KINDS, Ints, Kind, Trace
+from trace_util.events import GPU_KINDS, Ints, Kind, Trace
+from trace_util.gaps import waiting_calls
 from trace_util.links import Links
 from trace_util.tally import Tally, distinct, tally
 from trace_util.timeline import Indexes
@@ -132,7 +134,7 @@ def _sum_by_name(trace: Trace, rows: Indexes, amount: Ints) -> NDArray[np.int64]
 def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
     """Kernels by name."""
     events = trace.events
-    rows = np.flatnonzero(events.is_kind(Kind.KERNEL))
+    rows = rows_where(events.is_kind(Kind.KERNEL))
     found = _by_name(trace, rows)
     op_of = _commonest_op(trace, rows, links.op[rows])
     span = _longest_span(trace)
@@ -147,7 +149,7 @@ def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
 def _longest_span(trace: Trace) -> int:
     """First start to last end of the GPU events, times the devices that share the name's total."""
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
+    gpu = rows_where(events.is_kind(*GPU_KINDS))
     if not len(gpu):
         return 0
     span = int(events.ends(gpu).max() - events.start_ns[gpu].min())
@@ -189,7 +191,7 @@ def op_facts(trace: Trace, links: Links, launched: Launched) -> tuple[OpFacts, .
 
 def annotation_facts(trace: Trace, links: Links, launched: Launched) -> tuple[AnnotationFacts, ...]:
     """Annotations of the CPU side by name, step marks left out."""
-    rows = np.flatnonzero(_without_marks(trace, links, Kind.USER_ANNOTATION))
+    rows = rows_where(_without_marks(trace, links, Kind.USER_ANNOTATION))
     inside = launched.inside(rows)
     found = _by_name(trace, rows)
     columns = [
@@ -215,10 +217,10 @@ def _without_marks(trace: Trace, links: Links, kind: Kind) -> NDArray[np.bool_]:
 def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[LaunchFacts, ...]:
     """Launch calls by name, most time first."""
     events = trace.events
-    rows = np.flatnonzero(links.is_launch)
+    rows = rows_where(links.is_launch)
     work = []
     for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET):
-        gpu = np.flatnonzero(events.is_kind(kind) & (links.launch >= 0))
+        gpu = launched_rows(events, links, kind)
         work.append(np.bincount(events.name[links.launch[gpu]], minlength=len(trace.names)))
     lost_sum = _sum_by_name(trace, rows, lost[rows].astype(np.int64))
     graphs = set(events.name[rows[links.call[rows] == Call.GRAPH]].tolist())
@@ -243,7 +245,7 @@ def launch_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[L
 
 def copy_facts(trace: Trace, kind: Kind) -> tuple[CopyFacts, ...]:
     """Copies (``MEMCPY``) or memsets (``MEMSET``) by name."""
-    rows = np.flatnonzero(trace.events.is_kind(kind))
+    rows = rows_where(trace.events.is_kind(kind))
     size = np.asarray(trace.events.size_bytes[rows], dtype=np.int64)
     total = _sum_by_name(trace, rows, np.maximum(size, 0))
     told = _sum_by_name(trace, rows, (size >= 0).astype(np.int64))
@@ -264,12 +266,9 @@ def copy_facts(trace: Trace, kind: Kind) -> tuple[CopyFacts, ...]:
 
 def sync_facts(trace: Trace) -> tuple[NamedFacts, ...]:
     """The calls in which the CPU waits for the device, by name."""
-    calls = np.flatnonzero(trace.events.is_kind(*CALL_KINDS))
-    used = distinct(trace.events.name[calls]).tolist()
-    waiting = [index for index in used if waits(trace.names[index])]
-    return _named(trace, calls[np.isin(trace.events.name[calls], waiting)])
+    return _named(trace, waiting_calls(trace))
 
 
 def overhead_facts(trace: Trace) -> tuple[NamedFacts, ...]:
     """The rows of category `overhead`, by name."""
-    return _named(trace, np.flatnonzero(trace.events.is_kind(Kind.OVERHEAD)))
+    return _named(trace, rows_where(trace.events.is_kind(Kind.OVERHEAD)))

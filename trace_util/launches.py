@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.calls import Call
-from trace_util.events import Kind, Trace
+from trace_util.beneath import launched_rows
+from trace_util.blocks import rows_where
+from trace_util.calls import Call, is_any
+from trace_util.events import GPU_KINDS, Kind, Trace
 from trace_util.links import Links
 from trace_util.timeline import Indexes
 
@@ -19,10 +21,12 @@ def lost_launches(trace: Trace, links: Links) -> NDArray[np.bool_]:
     communication kernels), theirs may be any launch without work, and none is called lost.
     """
     events = trace.events
+    lost: NDArray[np.bool_] = np.zeros(len(events), dtype=bool)
     if (events.correlation[events.is_kind(Kind.KERNEL)] <= 0).any():
-        return np.zeros(len(events), dtype=bool)
-    lost: NDArray[np.bool_] = links.launches_kernels & (events.correlation > 0)
-    lost[links.launch[links.launch >= 0]] = False
+        return lost
+    calls = rows_where(links.launches_kernels)
+    lost[calls] = events.correlation[calls] > 0
+    lost[links.launch[launched_rows(events, links, *GPU_KINDS)]] = False
     for first, last, process, thread in _captures(trace, links):
         inside = (events.start_ns >= first) & (events.start_ns < last)
         lost &= ~(inside & (events.process == process) & (events.thread == thread))
@@ -32,7 +36,7 @@ def lost_launches(trace: Trace, links: Links) -> NDArray[np.bool_]:
 def _captures(trace: Trace, links: Links) -> list[tuple[int, int, int, int]]:
     """Start, end, process and thread of every graph capture on the CPU side."""
     events = trace.events
-    rows = np.flatnonzero(np.isin(links.call, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
+    rows = rows_where(is_any(links.call, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
     rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
     begun: dict[tuple[int, int], int] = {}
     captures = []

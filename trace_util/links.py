@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column
+from trace_util.blocks import in_blocks, rows_where
+from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column, is_any
 from trace_util.correlation import external_op, launch_of
 from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace
-from trace_util.nest import BLOCK, parents_and_ops
+from trace_util.nest import OpsAround, parents, parents_and_ops
+from trace_util.sparse import Sparse
 from trace_util.tally import distinct
 
 # torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
@@ -26,7 +29,7 @@ HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS)
 Indexes = Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One recorded step: its mark as the trace spells it, its number, its time on the CPU."""
 
@@ -57,15 +60,25 @@ def link(trace: Trace) -> Links:
     steps = _steps(trace)
     is_op = events.is_kind(Kind.CPU_OP)
     is_op[[step.index for step in steps]] = False
-    parent, op = parents_and_ops(events, events.is_kind(*HOST_KINDS), is_op)
+    is_host = events.is_kind(*HOST_KINDS)
+    is_brief = any(isinstance(column, Sparse) for column in vars(events).values())
+    op: Indexes | None = None
+    if is_brief:
+        parent = parents(events, is_host)
+    else:
+        parent, op = parents_and_ops(events, is_host, is_op)
     is_call = events.is_kind(*CALL_KINDS)
     call = call_column(trace.names, events.name, is_call)
     launch, is_launch = _launches(events, parent, call, is_call)
-    _complete_ops(op, events, launch, is_op)
+    if op is not None:
+        launch = np.asarray(launch)
+        _complete_ops(op, events, launch, is_op)
+    else:
+        op = cast(Indexes, OpsAround(parent, launch, is_op))
     step = _step_of_each(events, launch, op, steps, any_call=bool(is_call.any()))
-    kernels = _rows(events, Kind.KERNEL)
-    launches_kernels = np.isin(call, KERNEL_LAUNCHES)
-    launches_kernels[launch[kernels][launch[kernels] >= 0]] = True
+    launches_kernels = is_any(call, KERNEL_LAUNCHES)
+    launched = launch[_rows(events, Kind.KERNEL)]
+    launches_kernels[launched[launched >= 0]] = True
     launches_kernels &= is_launch
     return Links(launch, op, parent, step, steps, call, is_launch, launches_kernels)
 
@@ -80,20 +93,20 @@ def _launches(
 
     A call is a launch by its name or because GPU work names it.
     """
-    launch = launch_of(events, np.flatnonzero(is_call), _rows(events, *GPU_KINDS))
+    gpu = _rows(events, *GPU_KINDS)
+    launch = launch_of(events, is_call, gpu)
+    gpu, launch = gpu[launch >= 0], launch[launch >= 0]
     linked = np.zeros(len(events), dtype=bool)
-    linked[launch[launch >= 0]] = True
-    is_launch = (np.isin(call, LAUNCHES) & is_call) | linked
+    linked[launch] = True
+    is_launch = is_any(call, LAUNCHES) | linked
     parts, wholes = _parts_of_launches(events, parent, is_launch, linked)
     if len(parts):
-        whole = np.arange(len(events), dtype=launch.dtype)
-        whole[parts] = wholes
-        gpu = np.flatnonzero(launch >= 0)
-        launch[gpu] = whole[launch[gpu]]
-        linked[launch[gpu]] = True
+        at = np.minimum(np.searchsorted(parts, launch), len(parts) - 1)
+        launch = np.where(parts[at] == launch, wholes[at], launch)
+        linked[launch] = True
         is_launch[parts] = False
-    is_launch &= ~_second_of_a_pair(events, np.flatnonzero(is_launch), linked)
-    return launch, is_launch
+    is_launch[_second_of_a_pair(events, rows_where(is_launch), linked)] = False
+    return cast(Indexes, Sparse(len(events), gpu, launch.astype(np.int32))), is_launch
 
 
 def _parts_of_launches(
@@ -107,41 +120,46 @@ def _parts_of_launches(
     `cudaLaunchKernel` calls `cuLaunchKernel`. A driver call that has GPU work of its own is none,
     if the runtime call around it has some as well.
     """
-    inner = np.flatnonzero(is_launch & (events.kind == Kind.DRIVER) & (parent >= 0))
+    inner = rows_where(is_launch & (events.kind == Kind.DRIVER) & (parent >= 0))
     outer = parent[inner]
     same = is_launch[outer] & (events.kind[outer] == Kind.RUNTIME)
     same &= ~(linked[inner] & linked[outer])
     return inner[same], outer[same]
 
 
-def _second_of_a_pair(
-    events: Events, launches: Indexes, linked: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Mask ``[n]`` of the launches that only repeat the correlation of another one."""
-    second = np.zeros(len(events), dtype=bool)
-    rows = launches[events.correlation[launches] > 0]
-    rows = rows[np.lexsort((~linked[rows], events.correlation[rows], events.process[rows]))]
-    same = events.correlation[rows[1:]] == events.correlation[rows[:-1]]
-    same &= events.process[rows[1:]] == events.process[rows[:-1]]
-    second[rows[1:][same & ~linked[rows[1:]]]] = True
+def _second_of_a_pair(events: Events, launches: Indexes, linked: NDArray[np.bool_]) -> Indexes:
+    """The rows of the launches that only repeat the correlation of another one."""
+    correlation = events.correlation[launches]
+    rows, correlation = launches[correlation > 0], correlation[correlation > 0]
+    order = np.lexsort((~linked[rows], correlation, events.process[rows]))
+    rows, correlation = rows[order], correlation[order]
+    process = events.process[rows]
+    same = (correlation[1:] == correlation[:-1]) & (process[1:] == process[:-1])
+    second: Indexes = rows[1:][same & ~linked[rows[1:]]]
     return second
 
 
 def _rows(events: Events, *kinds: Kind) -> Indexes:
-    return np.flatnonzero(events.is_kind(*kinds))
+    return rows_where(events.is_kind(*kinds))
 
 
 def _steps(trace: Trace) -> tuple[Step, ...]:
     events = trace.events
-    marks = {i: found for i, name in enumerate(trace.names) if (found := STEP_MARK.match(name))}
+    marks = {
+        i: int(found.group(1))
+        for i, name in enumerate(trace.names)
+        if (found := STEP_MARK.match(name))
+    }
     if not marks:
         return ()
-    rows = np.flatnonzero(np.isin(events.name, list(marks)) & events.is_kind(*MARK_KINDS))
+    is_mark = np.zeros(len(trace.names), dtype=bool)
+    is_mark[list(marks)] = True
+    rows = rows_where(events.is_kind(*MARK_KINDS), lambda rows: is_mark[events.name[rows]])
     rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
     return tuple(
         Step(
             name=trace.name_of(row),
-            number=int(marks[int(events.name[row])].group(1)),
+            number=marks[int(events.name[row])],
             start_ns=int(events.start_ns[row]),
             end_ns=int(events.start_ns[row] + events.duration_ns[row]),
             index=int(row),
@@ -152,7 +170,7 @@ def _steps(trace: Trace) -> tuple[Step, ...]:
 
 def _complete_ops(op: Indexes, events: Events, launch: Indexes, is_op: NDArray[np.bool_]) -> None:
     """Add the ops of GPU events, and of calls that no op is around: by the same `External id`."""
-    calls = np.flatnonzero(events.is_kind(*CALL_KINDS) & (op < 0))
+    calls = rows_where(events.is_kind(*CALL_KINDS) & (op < 0))
     op[calls] = external_op(events, calls, is_op)
     gpu = _rows(events, *GPU_KINDS)
     linked = gpu[launch[gpu] >= 0]
@@ -175,10 +193,8 @@ def _step_of_each(
     marks = np.array([mark.index for mark in steps])
     is_host = events.is_kind(*HOST_KINDS)
     for process in distinct(events.process[marks]).tolist():
-        mine = is_host & (events.process == process)
         of_process = events.process[marks] == process
-        for block in range(0, len(events), BLOCK):
-            rows = block + np.flatnonzero(mine[block : block + BLOCK])
+        for rows in in_blocks(is_host & (events.process == process)):
             step[rows] = _step_at(steps, of_process, events.start_ns[rows])
     gpu = _rows(events, *GPU_KINDS)
     origin = np.where(launch[gpu] >= 0, launch[gpu], op[gpu])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from trace_util.correlation import device_key
 from trace_util.events import Events, Ints, Kind, Trace
 from trace_util.tally import distinct
-from trace_util.timeline import Indexes, Nanoseconds, at_least, clip, union, union_ns
+from trace_util.timeline import Indexes, Nanoseconds, at_least, clip, merged, union_ns
 
 
 class DeviceFacts(NamedTuple):
@@ -47,24 +48,17 @@ def device_facts(
 
 def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
     events = trace.events
-    kind, stream = events.kind[rows], events.stream[rows]
+    kind = events.kind[rows]
     starts, ends = events.start_ns[rows], events.ends(rows)
-    streams = distinct(stream)
-    unions = [union(starts[stream == one], ends[stream == one]) for one in streams.tolist()]
+    streams, overlap, overcount = _by_stream(events.stream[rows], starts, ends)
     overlaps, hidden = overlaps_and_hidden(events.thread[rows], starts, ends)
     busy = union_ns(starts, ends)
-    overcount = int((ends - starts).sum()) - sum(one.length_ns for one in unions)
-    overlap = at_least(
-        np.concatenate([one.start_ns for one in unions]),
-        np.concatenate([one.end_ns for one in unions]),
-        2,
-    )
     starts, ends = clip(starts, ends, *window)
     copy, kernel = kind == Kind.MEMCPY, kind == Kind.KERNEL
     return DeviceFacts(
         device=int(events.device[rows[0]]),
         process=trace.processes[int(events.process[rows[0]])],
-        streams=tuple(streams.tolist()),
+        streams=streams,
         kernels=int(kernel.sum()),
         copies=int(copy.sum()),
         memsets=int((kind == Kind.MEMSET).sum()),
@@ -79,6 +73,21 @@ def _one(trace: Trace, rows: Indexes, window: tuple[int, int]) -> DeviceFacts:
     )
 
 
+def _by_stream(
+    stream: Ints, starts: Nanoseconds, ends: Nanoseconds
+) -> tuple[tuple[int, ...], int, int]:
+    """The streams, the time with work on several, and what adding durations counts twice."""
+    streams = tuple(distinct(stream).tolist())
+    overcount = int((ends - starts).sum())
+    if len(streams) == 1:  # nothing to tell apart, and no copy of all events
+        return streams, 0, overcount - union_ns(starts, ends)
+    unions = [merged(starts[stream == one], ends[stream == one]) for one in streams]
+    overcount -= sum(int((end - start).sum()) for start, end in unions)
+    every = [np.concatenate(column) for column in zip(*unions, strict=True)]
+    del unions
+    return streams, at_least(every[0], every[1], 2), overcount
+
+
 def overlaps_and_hidden(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> tuple[int, int]:
     """Events that begin before an earlier one of their row ends, and those Perfetto misplaces.
 
@@ -86,19 +95,20 @@ def overlaps_and_hidden(row: Ints, starts: Nanoseconds, ends: Nanoseconds) -> tu
     is dropped (v52: statistic `slice_drop_overlapping_complete_event`) or moved to a track of its
     own (v57).
     """
-    order = np.lexsort((-ends, starts, row))
+    order = np.lexsort((-ends, starts, row)).astype(np.int32)
     row, starts, ends = row[order], starts[order], ends[order]
-    reach = ends.copy()
-    for part in np.split(reach, np.flatnonzero(np.diff(row)) + 1):
-        np.maximum.accumulate(part, out=part)
-    inside = np.zeros(len(order), dtype=bool)
-    inside[1:] = (row[1:] == row[:-1]) & (starts[1:] < reach[:-1])
+    del order
+    inside = np.zeros(len(row), dtype=bool)
+    borders = [0, *(np.flatnonzero(row[1:] != row[:-1]) + 1).tolist(), len(row)]
+    for first, end in pairwise(borders):
+        reach = np.maximum.accumulate(ends[first:end])
+        inside[first + 1 : end] = starts[first + 1 : end] < reach[:-1]
     hidden = 0
     # Only runs of overlapping events need a stack; they are rare.
     for first in np.flatnonzero(inside & ~np.append(False, inside[:-1])).tolist():
         stack = [int(ends[first - 1])]
         at = first
-        while at < len(order) and inside[at]:
+        while at < len(row) and inside[at]:
             while stack and stack[-1] <= starts[at]:
                 stack.pop()
             if stack and ends[at] > stack[-1]:

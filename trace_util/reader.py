@@ -29,9 +29,10 @@ def read_trace(
 ) -> Trace:
     """The trace in a file, or in standard input for ``-``.
 
-    ``columns="summary"`` leaves out what a summary does not need: Python frames, shapes, launch
-    shapes and external ids. ``processes`` share the work on one plain file; by default two do from
-    200 MB on, where there are two cores.
+    ``columns="summary"`` leaves out what a summary does not need: Python frames, rows, shapes,
+    launch shapes and external ids; columns that few events fill are :class:`sparse.Sparse` there.
+    ``processes`` share the work on one plain file; by default two do from 200 MB on, where there
+    are two cores.
 
     Raises:
         TraceError: the file holds no trace; the message says what it seems to be.

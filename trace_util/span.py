@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trace_util.blocks import rows_where
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
 from trace_util.links import HOST_KINDS, Links
 from trace_util.timeline import Indexes
@@ -17,7 +18,7 @@ def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
     launched from within.
     """
     events = trace.events
-    gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
+    gpu = rows_where(events.is_kind(*GPU_KINDS))
     if links.steps:
         low = links.steps[0].start_ns
         high = max(step.end_ns for step in links.steps)
@@ -44,7 +45,7 @@ def trace_window(trace: Trace, links: Links) -> tuple[int, int] | None:
 
 def _first_kind_present(trace: Trace) -> Indexes:
     for kinds in ((Kind.CPU_OP,), CALL_KINDS, GPU_KINDS, HOST_KINDS):
-        rows = np.flatnonzero(trace.events.is_kind(*kinds))
+        rows = rows_where(trace.events.is_kind(*kinds))
         if len(rows):
             return rows
-    return np.flatnonzero(trace.events.kind != Kind.BOOKKEEPING)
+    return rows_where(trace.events.kind != Kind.BOOKKEEPING)

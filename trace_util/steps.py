@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trace_util.beneath import in_blocks
+from trace_util.blocks import in_blocks, rows_where
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
 from trace_util.gaps import WIDE
 from trace_util.links import Links
@@ -15,7 +15,7 @@ from trace_util.tally import distinct, middle
 from trace_util.timeline import Indexes, clip, union_ns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepFacts:
     """One step. Its GPU figures are those of the work that it launched, whenever that ran."""
 
@@ -50,13 +50,14 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
             lost,
         )
     )
-    gpu = _rows_of_each(links, events.is_kind(*GPU_KINDS))
-    cpu = _rows_of_each(links, _outer_work(trace, links))
+    gpu = _ByStep(links, events.is_kind(*GPU_KINDS))
+    cpu = _ByStep(links, _outer_work(trace, links))
     median = middle([step.end_ns - step.start_ns for step in links.steps])
     facts = []
     for i, step in enumerate(links.steps):
-        ends = events.ends(gpu[i])
-        inside = clip(events.start_ns[cpu[i]], events.ends(cpu[i]), step.start_ns, step.end_ns)
+        ran, worked = gpu[i], cpu[i]
+        ends = events.ends(ran)
+        inside = clip(events.start_ns[worked], events.ends(worked), step.start_ns, step.end_ns)
         duration = step.end_ns - step.start_ns
         facts.append(
             StepFacts(
@@ -68,7 +69,7 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
                 memsets=memsets[i],
                 copies=copies[i],
                 launches=launches[i],
-                gpu_busy_ns=union_ns(events.start_ns[gpu[i]], ends),
+                gpu_busy_ns=union_ns(events.start_ns[ran], ends),
                 cpu_ns=union_ns(*inside),
                 lost_kernels=missing[i],
                 last_gpu_end_ns=int(ends.max()) if len(ends) else None,
@@ -86,11 +87,20 @@ def _by_step(links: Links, mask: NDArray[np.bool_]) -> list[int]:
     return counts
 
 
-def _rows_of_each(links: Links, mask: NDArray[np.bool_]) -> list[Indexes]:
+class _ByStep:
     """The rows of the masked events of each step."""
-    rows = np.flatnonzero(mask & (links.step >= 0))
-    rows = rows[np.argsort(links.step[rows], kind="stable")]
-    return np.split(rows, np.searchsorted(links.step[rows], np.arange(1, len(links.steps))))
+
+    def __init__(self, links: Links, mask: NDArray[np.bool_]) -> None:
+        rows = rows_where(mask, lambda rows: links.step[rows] >= 0)
+        step = links.step[rows]
+        if (step[1:] < step[:-1]).any():
+            order = np.argsort(step, kind="stable").astype(np.int32)
+            rows, step = rows[order], step[order]
+        self._rows = rows
+        self._borders = np.searchsorted(step, np.arange(len(links.steps) + 1, dtype=step.dtype))
+
+    def __getitem__(self, step: int) -> Indexes:
+        return self._rows[self._borders[step] : self._borders[step + 1]]
 
 
 def _outer_work(trace: Trace, links: Links) -> NDArray[np.bool_]:

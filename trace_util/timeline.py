@@ -33,26 +33,57 @@ class Union(NamedTuple):
 
 def union(start_ns: Nanoseconds, end_ns: Nanoseconds) -> Union:
     """The union of intervals; those that touch become one, those without length none."""
-    order = np.argsort(start_ns, kind="stable")
-    if not (end_ns > start_ns).all():
-        order = order[end_ns[order] > start_ns[order]]
+    order = _in_order(start_ns, end_ns)
     if not len(order):
         nothing = np.zeros(0, dtype=np.int64)
         return Union(nothing, nothing, nothing, nothing)
-    starts, reach = start_ns[order], end_ns[order]
-    np.maximum.accumulate(reach, out=reach)
+    starts, reach = start_ns[order], _reach(end_ns, order)
     opens = np.ones(len(order), dtype=bool)
     opens[1:] = starts[1:] > reach[:-1]
-    at = np.flatnonzero(opens)
-    until = np.append(at[1:], len(order)) - 1
+    starts, first = starts[opens], order[opens]
+    ends = reach[_closes(opens)]
     # The closing interval is the first one that reaches the union's end.
-    last = np.searchsorted(reach, reach[until], side="left")
-    return Union(starts[at], reach[until], order[at], order[last])
+    last = np.searchsorted(reach, ends, side="left").astype(np.int32)
+    return Union(starts, ends, first, order[last])
+
+
+def _in_order(start_ns: Nanoseconds, end_ns: Nanoseconds) -> Indexes:
+    """The order by start, those without length left out; 32 bits are enough for any trace."""
+    order = np.argsort(start_ns, kind="stable").astype(np.int32)
+    has_length = end_ns > start_ns
+    return order if has_length.all() else order[has_length[order]]
+
+
+def _reach(end_ns: Nanoseconds, order: Indexes) -> Nanoseconds:
+    """The latest end so far, in order."""
+    reach = end_ns[order]
+    return np.maximum.accumulate(reach, out=reach)
+
+
+def merged(start_ns: Nanoseconds, end_ns: Nanoseconds) -> tuple[Nanoseconds, Nanoseconds]:
+    """The start and the end of each interval of a union."""
+    order = _in_order(start_ns, end_ns)
+    if not len(order):
+        return start_ns[:0], end_ns[:0]
+    starts, reach = start_ns[order], _reach(end_ns, order)
+    opens = np.ones(len(order), dtype=bool)
+    opens[1:] = starts[1:] > reach[:-1]
+    return starts[opens], reach[_closes(opens)]
+
+
+def _closes(opens: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """One closes where the next one opens, and the last one at the end."""
+    return np.append(opens[1:], True)
 
 
 def union_ns(start_ns: Nanoseconds, end_ns: Nanoseconds) -> int:
     """The length of the union of intervals."""
-    return union(start_ns, end_ns).length_ns
+    order = _in_order(start_ns, end_ns)
+    if not len(order):
+        return 0
+    starts, reach = start_ns[order], _reach(end_ns, order)
+    gaps = starts[1:] - reach[:-1]
+    return int(reach[-1] - starts[0] - np.maximum(gaps, 0, out=gaps).sum())
 
 
 def clip(

@@ -145,7 +145,8 @@ def _odd(trace: Trace, facts: Facts, style: Style) -> str:
 
 def categories(trace: Trace) -> dict[str, int]:
     """Complete events by category as the file spells it, most first."""
-    counts = np.bincount(trace.events.category, minlength=len(trace.categories)).tolist()
+    category = trace.events.category
+    counts = [int(np.count_nonzero(category == i)) for i in range(len(trace.categories))]
     found = dict(zip(trace.categories, counts, strict=True))
     if not trace.events.is_kind(Kind.PYTHON).any():
         # Python frames are no part of a summary and may not have been kept, but they were counted.

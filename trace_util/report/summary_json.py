@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -88,12 +89,12 @@ def _all(facts: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _in_us(fact: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
     """A fact's fields, those that end in ``_ns`` in microseconds."""
-    fields = vars(fact) if hasattr(fact, "__dict__") else fact._asdict()
+    names = [each.name for each in fields(fact)] if is_dataclass(fact) else fact._fields
     return {
-        f"{name[:-3]}_us" if name.endswith("_ns") else name: us(value)
+        f"{name[:-3]}_us" if name.endswith("_ns") else name: us(getattr(fact, name))
         if name.endswith("_ns")
-        else value
-        for name, value in fields.items()
+        else getattr(fact, name)
+        for name in names
         if name not in leave_out
     }
 
