@@ -6,13 +6,13 @@ import gzip
 import json
 import random
 import tempfile
-from dataclasses import fields, replace
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from make_trace import (
     annotation,
@@ -599,8 +599,8 @@ def test_the_columns_of_a_summary_give_the_same_facts(
     made: tuple[list[dict[str, Any]], str], block: int
 ) -> None:
     events, text = made
-    if all(event["cat"] in ("python_function", "PythonFunction") for event in events):
-        return
+    # A summary does without Python frames; one that crosses an op would hide it from what is in both.
+    assume(events and not any("python" in event["cat"].lower() for event in events))
     full = trace_facts(_read(text, False))
     with pytest.MonkeyPatch.context() as patch:
         for module in (beneath, blocks, gaps, nest, sparse):
@@ -608,13 +608,9 @@ def test_the_columns_of_a_summary_give_the_same_facts(
         brief = trace_facts(_read(text, False, "summary"))
     for field in fields(Facts):
         one, other = getattr(full, field.name), getattr(brief, field.name)
-        if field.name == "steps":
-            one, other = ([replace(step, index=0) for step in steps] for steps in (one, other))
         if field.name == "gaps":
             assert one.duration_ns.tolist() == other.duration_ns.tolist()
             assert one.cause.tolist() == other.cause.tolist()
-        elif field.name == "crossing_rows":  # rows are counted without Python frames
-            assert len(one) == len(other)
         else:
             assert one == other, field.name
 
