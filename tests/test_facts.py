@@ -599,7 +599,7 @@ def test_the_columns_of_a_summary_give_the_same_facts(
     made: tuple[list[dict[str, Any]], str], block: int
 ) -> None:
     events, text = made
-    # A summary does without Python frames; one that crosses an op would hide it from what is in both.
+    # A summary does without Python frames; one that crosses an op hides it from what is in both.
     assume(events and not any("python" in event["cat"].lower() for event in events))
     full = trace_facts(_read(text, False))
     with pytest.MonkeyPatch.context() as patch:
