@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
+from trace_util.report.text import shell_word
 from trace_util.view import LOOPBACK
 
 # The UI keeps the whole trace in the browser's memory, of which a tab gets about 2 GB
@@ -34,7 +34,7 @@ def forward_command(port: int, environment: Mapping[str, str]) -> str:
     host = parts[2] if len(parts) == 4 else "THIS_MACHINE"
     user = environment.get("USER") or environment.get("LOGNAME")
     target = f"{user}@{host}" if user else host
-    return f"ssh -N -L {port}:{LOOPBACK}:{port} {shlex.quote(target)}"
+    return f"ssh -N -L {port}:{LOOPBACK}:{port} {shell_word(target)}"
 
 
 def can_show(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
@@ -65,7 +65,7 @@ def size_warning(path: Path) -> str | None:
     unpacked = ", and several times that once unpacked" if is_gzip else ""
     return (
         f"{path}: {packed / 2**30:.1f} GiB{unpacked}; a browser tab holds about 2 GB. If it fails: "
-        f"trace_processor server http {shlex.quote(str(path))} "
+        f"trace_processor server http {shell_word(str(path))} "
         "(from https://get.perfetto.dev/trace_processor), then https://ui.perfetto.dev "
         "finds it by itself; or make a smaller copy with trace-util slim"
     )

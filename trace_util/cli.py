@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from trace_util.standard_output import INTERRUPTED, OutputError, give_output_up, guard_output, in_words
+
 # name -> what it does. A command is the module of that name in `trace_util.commands`; only the one
 # that was asked for is imported, so that `--help` and every error cost no more than Python itself.
 COMMANDS = {
@@ -40,7 +42,7 @@ def _usage() -> str:
         f"commands:\n{rows}\n\n"
         "trace-util COMMAND --help says more. Example:\n"
         "  trace-util summary traces/02_linear/1024_32_64_eager.json\n\n"
-        "exit codes: 0 done, 1 failed or refused, 2 wrong usage. "
+        "exit codes: 0 done, 1 failed or refused or not as expected, 2 wrong usage. "
         f"{DEBUG_VARIABLE}=1 shows tracebacks.\n"
     )
 
@@ -63,8 +65,7 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
 def _run(arguments: Sequence[str]) -> int:
     name, *rest = _with_command(arguments)
     if name not in COMMANDS:
-        print(f"error: {name}: no such command or file; see trace-util --help", file=sys.stderr)
-        return 2
+        return _said(f"{name}: no such command or file; see trace-util --help", 2)
     command = importlib.import_module(f"trace_util.commands.{name}")
     parser = argparse.ArgumentParser(
         prog=f"trace-util {name}",
@@ -74,7 +75,6 @@ def _run(arguments: Sequence[str]) -> int:
     )
     command.add_arguments(parser)
     code: int = command.run(parser.parse_args(rest))
-    sys.stdout.flush()
     return code
 
 
@@ -101,34 +101,52 @@ def speak_anywhere() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; returns its exit code (0 done, 1 failed or refused, 2 wrong usage)."""
+    """Run one command line; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C."""
     speak_anywhere()
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(_usage(), end="")
-        return 0
-    if arguments[0] in ("-V", "--version"):
-        from trace_util import __version__
-
-        print(f"trace-util {__version__}")
-        return 0
+    before = guard_output()
     try:
-        return _run(arguments)
+        return _answered(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        message = "interrupted"
+        return _said("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output (`| head`) has left; say nothing more, to it or at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_output_up()  # its reader (`| head`) has left; say nothing more
         return 1
     except (ValueError, OSError) as error:
+        if isinstance(error, OutputError):
+            give_output_up()
         if os.environ.get(DEBUG_VARIABLE):
             raise
         # `TraceError` is a ValueError; any other ValueError is a bug and must look like one.
         if isinstance(error, ValueError) and type(error).__module__.split(".")[0] != "trace_util":
             raise
-        message = " ".join(str(error).split())
-    print(f"error: {message}", file=sys.stderr)
-    return 1
+        from trace_util.events import UsageError
+
+        message = in_words(error) if isinstance(error, OSError) else str(error)
+        return _said(message, 2 if isinstance(error, UsageError) else 1)
+    finally:
+        sys.stdout = before
+
+
+def _answered(arguments: Sequence[str]) -> int:
+    try:
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(_usage(), end="")
+            return 0
+        if arguments[0] in ("-V", "--version"):
+            from trace_util import __version__
+
+            print(f"trace-util {__version__}")
+            return 0
+        return _run(arguments)
+    finally:
+        sys.stdout.flush()  # here a failure of it can still be told
+
+
+def _said(message: str, code: int) -> int:
+    from trace_util.report.hints import say
+
+    say(f"error: {message.strip()}")
+    return code
 
 
 if __name__ == "__main__":

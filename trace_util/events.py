@@ -22,6 +22,10 @@ class TraceError(ValueError):
     """A trace, a file or a request that cannot be used: what, which one, and what to do."""
 
 
+class UsageError(TraceError):
+    """A request that is wrong whatever the trace holds: exit code 2 on the command line."""
+
+
 class Kind(IntEnum):
     """What an event is, decided by its category and never by its name.
 

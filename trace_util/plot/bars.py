@@ -13,7 +13,7 @@ from trace_util.links import Links
 from trace_util.plot.labels import host_labels, kernel_labels
 from trace_util.plot.roles import CALLED, Role
 from trace_util.plot.rows import Row
-from trace_util.report.text import clean, counted, duration, shortened
+from trace_util.report.text import NO_NAME, clean, counted, duration, shortened
 from trace_util.timeline import Indexes, clip
 
 _TITLE_LETTERS = 160
@@ -123,4 +123,4 @@ def _labels(name: str, role: Role) -> tuple[str, ...]:
 
 
 def _name(trace: Trace, event: int) -> str:
-    return shortened(clean(trace.name_of(event)), _TITLE_LETTERS)
+    return shortened(clean(trace.name_of(event)), _TITLE_LETTERS).strip() or NO_NAME

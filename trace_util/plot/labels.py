@@ -6,7 +6,7 @@ import re
 
 from trace_util.kernel_names import decode
 from trace_util.naming.parts import KernelName
-from trace_util.report.text import clean
+from trace_util.report.text import NO_NAME, clean
 
 # Ops that move no data; in a fused kernel's list they say nothing about its work.
 _METADATA = re.compile(r"^_|view|reshape|^permute$|^transpose$|^t$|^expand$|squeeze")
@@ -60,5 +60,5 @@ def _copy(name: str) -> str:
 
 
 def _distinct(*texts: str) -> tuple[str, ...]:
-    known = (clean(text)[:MOST_LETTERS] for text in texts if text)
-    return tuple(dict.fromkeys(known))
+    known = (clean(text)[:MOST_LETTERS] for text in texts if text.strip())
+    return tuple(dict.fromkeys(known)) or (NO_NAME,)

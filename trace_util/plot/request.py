@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import shlex
 from pathlib import Path
 
 from trace_util.events import TraceError
 from trace_util.plot.figure import NARROWEST, WIDEST
 from trace_util.plot.lanes import View
 from trace_util.plot.scene import Scene
+from trace_util.report.text import shell_word
 
 SUFFIXES = (".svg", ".png")
 
@@ -55,7 +55,7 @@ def footer_of(args: argparse.Namespace) -> str:
         words += ["--range", args.range]
     if args.align != "window":
         words += ["--align", args.align]
-    return "drawn by: " + shlex.join(map(_short, words))
+    return "drawn by: " + " ".join(shell_word(_short(word)) for word in words)
 
 
 def _short(word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from trace_util.report.text import duration, size
+from trace_util.report.text import clean, duration, size
 from trace_util.slim import Slimmed
 
 _SHOWN = {
@@ -27,7 +27,7 @@ def slim_json(slimmed: Slimmed) -> dict[str, Any]:
 def slim_text(slimmed: Slimmed) -> str:
     """Sizes, and the totals that were seen to be the same in both files."""
     events = f"{slimmed.kept:,} of {slimmed.events:,} events"
-    head = f"{slimmed.target}: {size(slimmed.slim_bytes)} of {size(slimmed.size_bytes)}, {events}\n"
+    head = f"{clean(slimmed.target)}: {size(slimmed.slim_bytes)} of {size(slimmed.size_bytes)}, {events}\n"
     rows = [(label, _value(slimmed, name)) for name, label in _SHOWN.items()]
     start, end = slimmed.totals["window_start_ns"], slimmed.totals["window_end_ns"]
     if start is not None and end is not None:

@@ -7,6 +7,7 @@ fixed width is the same everywhere.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ class Style:
 
 PLAIN = Style()
 
+_LEAST_WIDTH = 40
+
+NO_NAME = "(no name)"  # of events whose name is empty, or was no text
+
 
 def style_of(stream: TextIO) -> Style:
     """The style for a stream: 100 wide and plain, but as wide as a terminal and coloured on one.
@@ -45,9 +50,15 @@ def style_of(stream: TextIO) -> Style:
     ``NO_COLOR`` (https://no-color.org) keeps colours away, ``COLUMNS`` sets the width everywhere.
     """
     if not stream.isatty():
-        return Style(width=int(os.environ.get("COLUMNS") or PLAIN.width))
+        return Style(width=max(_LEAST_WIDTH, _columns_wanted() or PLAIN.width))
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(width=max(40, shutil.get_terminal_size().columns), colour=colour)
+    return Style(width=max(_LEAST_WIDTH, shutil.get_terminal_size().columns), colour=colour)
+
+
+def _columns_wanted() -> int:
+    """What ``COLUMNS`` says; 0 where it is not set, or to something that is no width."""
+    text = os.environ.get("COLUMNS", "").strip()
+    return int(text) if text.isdecimal() and len(text) < 7 else 0
 
 
 class Unit(NamedTuple):
@@ -127,6 +138,25 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shell_word(text: str) -> str:
+    """``text`` as one word of a POSIX shell; what could steer a terminal as bash and zsh read it.
+
+    A name with such characters stands in ``$'…'``, so that what is printed is safe to look at and
+    still names the file when it is pasted.
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(map(_in_shell, text)) + "'"
+
+
+def _in_shell(char: str) -> str:
+    if char in "\\'":
+        return "\\" + char
+    if char.isprintable():
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
 def shortened(text: str, width: int) -> str:
     """``text`` cleaned and cut to ``width`` columns; the start of a name says more than its end."""
     text = clean(text)
@@ -198,6 +228,8 @@ def table(
     from rich.text import Text
 
     cells = [[clean(cell) for cell in row] for row in rows]
+    if columns[0].flexible:
+        cells = [[row[0] if row[0].strip() else NO_NAME, *row[1:]] for row in cells]
     widths = _widths(columns, cells, style.width - indent)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column, width in zip(columns, widths, strict=True):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from trace_util.events import TraceError
 from trace_util.exposure import Finding, has_secrets
 from trace_util.report.exposure import findings_phrase
+from trace_util.report.hints import say
 from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 
@@ -20,7 +21,7 @@ _MOST_LINES = 20
 
 def say_on_stderr(text: str) -> None:
     """Print a line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    say(text)
 
 
 def terminal_ask() -> Ask | None:

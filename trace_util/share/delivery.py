@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 from trace_util.events import TraceError
 from trace_util.outcome import Item, Upload
 from trace_util.perfetto import public_link
+from trace_util.report.text import shell_word
 from trace_util.share import answer, consent, sending
 from trace_util.share.address import FileAddress, file_url
 from trace_util.share.bucket import Hub, content_hashes
@@ -124,7 +124,7 @@ class Delivery:
 
     def _try_link(self, one: Packed, about: Glimpse | None, target: Target) -> Item:
         if target.private:
-            command = shlex.quote(str(FileAddress(target.bucket, one.remote)))
+            command = shell_word(str(FileAddress(target.bucket, one.remote)))
             how = f"private; trace-util open {command}" if about else None
             return self.item(one, how)
         item = self.item(one, None)

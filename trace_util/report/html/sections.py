@@ -25,7 +25,7 @@ from trace_util.report.html.tables import (
 )
 from trace_util.report.kernel_words import kernel_words
 from trace_util.report.oddities import oddities
-from trace_util.report.text import clean, counted, duration, share, shortened, unit_for
+from trace_util.report.text import NO_NAME, clean, counted, duration, share, shortened, unit_for
 from trace_util.report.values import filled
 
 WIDTH = 1040.0  # px of a figure
@@ -213,7 +213,7 @@ def kernel_cell(name: str) -> Html:
     decoded = decode(name)
     parts = [("full name", shortened(name, 600)), *label_rows(decoded)]
     rows = (element("div", element("dt", label), element("dd", text)) for label, text in parts)
-    words = shortened(kernel_words(decoded), 90)
+    words = shortened(kernel_words(decoded), 90).strip() or NO_NAME
     return element("details", element("summary", words), element("dl", *rows))
 
 
@@ -227,7 +227,7 @@ def ops(subject: Subject) -> Html | None:
     gpu = unit_for([op.gpu_ns for op in shown])
     rows = [
         [
-            row_header(clean(shortened(op.name, 90))),
+            row_header(shortened(op.name, 90).strip() or NO_NAME),
             count_cell(op.count),
             time_cell(op.total_ns, unit),
             time_cell(op.self_ns, unit),
