@@ -262,4 +262,4 @@ def test_command_reports_without_an_output_and_refuses_to_overwrite(planted, tmp
     assert document["findings"][0] == {"kind": "secret", "where": '"HF_TOKEN"', "times": 1}
     assert document["strings_changed"] > 0
     assert main(["redact", str(tmp_path / "none.json")]) == 1
-    assert capsys.readouterr().err == f"error: {tmp_path / 'none.json'}: no such file\n"
+    assert capsys.readouterr().err == f"error: {tmp_path / 'none.json'}: No such file or directory\n"

@@ -7,6 +7,7 @@ from typing import Final
 
 from trace_util.document import EVENTS_KEY, JUNK, Document
 from trace_util.sources import Source
+from trace_util.sweeps import KEYS as SWEEP_KEYS
 
 # How files start that have been given for traces, and what they are.
 STARTS: Final = (
@@ -74,6 +75,8 @@ def _object_reason(document: Document) -> str:
         if document.intake.phases:
             return "no complete events, only " + _phases(document)
         return NO_EVENTS
+    if header.keys() >= SWEEP_KEYS:
+        return "the table of a sweep over sizes, not a trace; trace-util plot draws it"
     if "nodes" in header and "schema" in header:
         return "an execution graph (`nodes`), as ExecutionTraceObserver writes it, not a timeline"
     if "nbformat" in header:

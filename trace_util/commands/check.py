@@ -20,12 +20,15 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from trace_util.argument_types import named
+
     add = parser.add_argument
-    add("trace", metavar="TRACE", help="a trace file")
+    add("trace", metavar="TRACE", type=named, help="a trace file, or - for stdin")
     add("--lesson", metavar="NAME", help="whose claims; default: as the trace says, 02_linear")
     add(
         "--against",
         metavar="OTHER",
+        type=named,
         action="append",
         help="the same run in another variant; default: those beside TRACE; may be repeated",
     )
@@ -62,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.events import TraceError
     from trace_util.reader import read_trace
     from trace_util.report.check import check_json, check_text, claims_text, failing_lines
+    from trace_util.report.hints import say
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
@@ -84,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         text = claims_text if args.claim and not (args.guess or args.expect) else check_text
         print(text(found, style_of(sys.stdout)), end="")
+    sys.stdout.flush()
     for line in failing_lines(found):
-        print(f"failed: {line}", file=sys.stderr)
+        say(f"failed: {line}")
     return 0 if found.passed else 1

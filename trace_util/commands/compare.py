@@ -9,6 +9,10 @@ hold the ranks of a job each are compared job by job.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trace_util.gather.places import Place
 
 EXAMPLE = """examples:
   trace-util compare traces/03_simple_mlp/64_128_768_3072_eager.json \\
@@ -22,12 +26,16 @@ MOST_TRACES = 8  # of one folder that are compared, all in memory at once
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from trace_util.argument_types import named
     from trace_util.gather.arguments import WHERE, add_where_arguments
 
-    parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"two or more; each {WHERE}")
+    parser.add_argument(
+        "traces", metavar="WHERE", nargs="+", type=named, help=f"two or more; each {WHERE}"
+    )
     parser.add_argument(
         "--baseline",
         metavar="WHERE",
+        type=named,
         help="what the others are compared with, one of them or another; default: the first",
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
@@ -36,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; returns 0, and 1 where a rank of a job is broken."""
-    from trace_util.gather.places import find_places, means_several
+    from trace_util.gather.arguments import places_meant
+    from trace_util.gather.places import means_several
 
     sides = list(args.traces)
     if args.baseline and args.baseline not in sides:
@@ -45,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if not any(means_several([side]) for side in sides):
         return _traces(sides, baseline, args.json)
     if len(sides) == 1:  # one folder of a few traces that are no job
-        return _within(args, [place.path for place in find_places(sides)])
+        return _within(args, places_meant(sides))
     return _jobs(args, sides, baseline)
 
 
@@ -67,34 +76,32 @@ def _traces(paths: list[str], baseline: int, as_json: bool) -> int:
     return 0
 
 
-def _within(args: argparse.Namespace, paths: list[str]) -> int:
+def _within(args: argparse.Namespace, places: list[Place]) -> int:
     from trace_util.events import TraceError
     from trace_util.gather.arguments import told_of
     from trace_util.gather.gathering import rank_told
-    from trace_util.gather.places import find_places
     from trace_util.job.grouping import jobs_of
 
-    told = told_of(args, find_places(args.traces), rank_told)
+    told = told_of(args, places, rank_told)
     jobs, _ = jobs_of([one.rank for one in told])
     if jobs:
         raise TraceError(
             f"{jobs[0].name}: one job has nothing to be compared with; give another, or see how "
             "its ranks differ with trace-util explain"
         )
-    if len(paths) > MOST_TRACES:
+    if len(places) > MOST_TRACES:
         raise TraceError(
-            f"{args.traces[0]}: {len(paths)} traces; compare {MOST_TRACES} at most, by their names"
+            f"{args.traces[0]}: {len(places)} traces; compare {MOST_TRACES} at most, by their names"
         )
-    return _traces(paths, 0, args.json)
+    return _traces([place.path for place in places], 0, args.json)
 
 
 def _jobs(args: argparse.Namespace, sides: list[str], baseline: int) -> int:
     import sys
 
     from trace_util.events import TraceError
-    from trace_util.gather.arguments import told_of
+    from trace_util.gather.arguments import places_meant, told_of
     from trace_util.gather.gathering import rank_told
-    from trace_util.gather.places import find_places
     from trace_util.job.comparison import job_comparison
     from trace_util.job.facts import job_facts
     from trace_util.job.grouping import Group, jobs_of
@@ -104,7 +111,7 @@ def _jobs(args: argparse.Namespace, sides: list[str], baseline: int) -> int:
 
     jobs = []
     for side in sides:
-        ranks = [one.rank for one in told_of(args, find_places([side]), rank_told)]
+        ranks = [one.rank for one in told_of(args, places_meant([side]), rank_told)]
         groups, alone = jobs_of(ranks)
         if not groups and len(ranks) == 1:
             groups, alone = [Group(side, (ranks[0],))], []

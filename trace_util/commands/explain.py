@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trace_util.gather.gathering import Told
+    from trace_util.gather.places import Place
 
 EXAMPLE = """examples:
   trace-util explain traces/03_simple_mlp/64_128_768_3072_eager.json
@@ -25,63 +26,71 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from trace_util.argument_types import at_least_one, named
     from trace_util.gather.arguments import WHERE, add_where_arguments
 
-    parser.add_argument("where", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
-    parser.add_argument(
-        "--top", type=int, default=5, metavar="N", help="kernels in the table (default: 5)"
+    add = parser.add_argument
+    add("where", metavar="WHERE", nargs="+", type=named, help=f"{WHERE}, or - for stdin")
+    add(
+        "--top",
+        type=at_least_one,
+        default=5,
+        metavar="N",
+        help="kernels in the table (default: 5)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with all of the findings")
+    add("--json", action="store_true", help="print JSON, with all of the findings")
     add_where_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one trace, or of many; 1 if any of many was refused."""
-    from trace_util.gather.places import find_places, means_several
+    from trace_util.gather.arguments import places_meant
+    from trace_util.gather.places import means_several
 
+    places = places_meant(arguments.where)
     if means_several(arguments.where):
-        return _many(arguments)
-    return _one(find_places(arguments.where)[0].path, arguments)
+        return _many(places, arguments)
+    return _one(places[0].path, arguments)
 
 
 def _one(path: str, arguments: argparse.Namespace) -> int:
-    import shlex
     import sys
 
     from trace_util.explain import explanation
     from trace_util.gather.places import read_place
     from trace_util.report.explain import explanation_json, explanation_text
+    from trace_util.report.hints import say
     from trace_util.report.summary_json import encoded
-    from trace_util.report.text import style_of
+    from trace_util.report.text import shell_word, style_of
 
     trace = read_place(path)
     found = explanation(trace)
     if arguments.json:
         sys.stdout.write(encoded(explanation_json(trace, found)))
         return 0
-    sys.stdout.write(explanation_text(found, style_of(sys.stdout), max(arguments.top, 1)))
+    sys.stdout.write(explanation_text(found, style_of(sys.stdout), arguments.top))
     if path != "-":
         again = "check" if trace.header.run.get("lesson") else "open"
-        print(f"next: trace-util {again} {shlex.quote(path)}", file=sys.stderr)
+        say(f"next: trace-util {again} {shell_word(path)}")
     return 0
 
 
-def _many(arguments: argparse.Namespace) -> int:
+def _many(places: list[Place], arguments: argparse.Namespace) -> int:
     """Each job as a whole, and a paragraph for each other trace."""
     import sys
     from functools import partial
 
     from trace_util.gather.arguments import told_of
-    from trace_util.gather.places import find_places
     from trace_util.job.facts import job_facts
     from trace_util.job.grouping import jobs_of
+    from trace_util.report.hints import say
     from trace_util.report.job import job_explanation
     from trace_util.report.job_json import job_explanation_json
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
     work = partial(_told, as_json=arguments.json)
-    told = told_of(arguments, find_places(arguments.where), work)
+    told = told_of(arguments, places, work)
     groups, alone = jobs_of([one.rank for one in told])
     jobs = [job_facts(group) for group in groups]
     made: list[Any] = []
@@ -91,7 +100,7 @@ def _many(arguments: argparse.Namespace) -> int:
         if not one.rank.events and one.more is None:
             refused = True
             reason = f"{one.rank.path}: {one.rank.broken}"
-            print(f"error: {reason}", file=sys.stderr)
+            say(f"error: {reason}")
             made += [{"file": one.rank.path, "error": reason}] if arguments.json else []
         else:
             made.append(one.more or _explained(one.rank.path, arguments.json))

@@ -15,8 +15,12 @@ EXAMPLE = """example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments to ``parser``."""
-    parser.add_argument("trace", help="the local copy of the trace")
-    parser.add_argument("url", help="where the same file is online, quoted as URLs are")
+    from trace_util.argument_types import named
+
+    parser.add_argument("trace", metavar="TRACE", type=named, help="the local copy of the trace")
+    parser.add_argument(
+        "url", metavar="URL", help="where the same file is online, quoted as URLs are"
+    )
     parser.add_argument("--json", action="store_true", help="print url and link as JSON")
 
 

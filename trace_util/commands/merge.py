@@ -14,11 +14,19 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util merge``."""
+    from trace_util.argument_types import named
     from trace_util.gather.arguments import WHERE
 
     add = parser.add_argument
-    add("traces", metavar="WHERE", nargs="+", help=f"the ranks' traces; each {WHERE}")
-    add("-o", "--output", metavar="FILE", required=True, help="the job; gzipped if named .gz")
+    add("traces", metavar="WHERE", nargs="+", type=named, help=f"the ranks' traces; each {WHERE}")
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        type=named,
+        help="the job; gzipped if named .gz",
+    )
     add("--steps", metavar="N-M", help="keep these steps only, by their numbers: 3, 2-4 or 2-4,7")
     add("--force", action="store_true", help="replace FILE if it is there already")
     add("--json", action="store_true", help="print the outcome as JSON")
@@ -26,31 +34,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file and print the shifts; 1 if a trace was refused, which is said on stderr."""
-    import shlex
     import sys
     from pathlib import Path
 
     from trace_util.events import TraceError
+    from trace_util.gather.arguments import places_meant
     from trace_util.gather.engine import progress
-    from trace_util.gather.places import find_places
     from trace_util.merge import merge_traces, step_numbers
+    from trace_util.report.hints import say
     from trace_util.report.merge import merge_json, merge_text
     from trace_util.report.summary_json import encoded
-    from trace_util.report.text import style_of
+    from trace_util.report.text import shell_word, style_of
 
     target = Path(args.output)
     steps = step_numbers(args.steps) if args.steps else None
-    paths = [place.path for place in find_places(args.traces)]
+    paths = [place.path for place in places_meant(args.traces)]
     if target.exists() and not args.force:
         raise TraceError(f"{target}: is there already; name another file or add --force")
     paths = [path for path in paths if Path(path).resolve() != target.resolve()]
     with progress(2 * len(paths)) as done:
         merged = merge_traces(paths, target, steps=steps, done=done)
     for reason in merged.refused:
-        print(f"error: {' '.join(reason.split())}", file=sys.stderr)
+        say(f"error: {reason}")
     if args.json:
         print(encoded(merge_json(merged)), end="")
     else:
         print(merge_text(merged, style_of(sys.stdout)), end="")
-        print(f"next: trace-util open {shlex.quote(merged.target)}", file=sys.stderr)
+        say(f"next: trace-util open {shell_word(merged.target)}")
     return 1 if merged.refused else 0

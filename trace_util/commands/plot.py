@@ -14,10 +14,13 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util plot``."""
+    from trace_util.argument_types import named
+
     add = parser.add_argument
-    add("traces", metavar="TRACE", nargs="+", help="a trace; several are stacked; or the .json of "
-        "a sweep, for its curves")  # fmt: skip
-    add("-o", "--output", metavar="FILE", required=True, help="the figure, .svg or .png")
+    add("traces", metavar="TRACE", nargs="+", type=named, help="a trace; several are stacked; or "
+        "the .json of a sweep, for its curves")  # fmt: skip
+    add("-o", "--output", metavar="FILE", required=True, type=named,
+        help="the figure, .svg or .png")  # fmt: skip
     add("--step", type=int, metavar="N", help="show one step, by its number in the trace")
     add("--range", metavar="A:B", help="show from A to B, in µs since the start of the window")
     add("--align", choices=("window", "step"), default="window", help="step: lay the starts of one "
@@ -29,15 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the figure; returns 0."""
-    import sys
     from pathlib import Path
 
     from trace_util.plot.figure import timeline
     from trace_util.plot.request import footer_of, view_of, write_figure
-    from trace_util.plot.sweep import sweep_in, sweep_scene
+    from trace_util.plot.sweep import sweep_scene
     from trace_util.reader import read_trace
+    from trace_util.report.hints import say
     from trace_util.report.sweep import crossover, table
     from trace_util.report.text import Style
+    from trace_util.sweeps import sweep_in
 
     view = view_of(args)
     sweep = sweep_in(Path(args.traces[0])) if len(args.traces) == 1 else None
@@ -51,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
     print(output)
     if sweep is not None:
         print(f"\n{table(sweep, Style(width=120))}\n{crossover(sweep)}")
-    print(f"{output}: {scene.width:.0f} x {scene.height:.0f} px", file=sys.stderr)
+    say(f"{output}: {scene.width:.0f} x {scene.height:.0f} px")
     return 0

@@ -13,8 +13,12 @@ EXAMPLE = """example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util redact``."""
-    parser.add_argument("trace", metavar="IN", help="the trace, or its .txt table")
-    parser.add_argument("copy", metavar="OUT", nargs="?", help="the copy; gzipped if named .gz")
+    from trace_util.argument_types import named
+
+    parser.add_argument("trace", metavar="IN", type=named, help="the trace, or its .txt table")
+    parser.add_argument(
+        "copy", metavar="OUT", nargs="?", type=named, help="the copy; gzipped if named .gz"
+    )
     parser.add_argument("--force", action="store_true", help="replace OUT if it is there already")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
@@ -22,22 +26,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the copy and print what was found; returns 0."""
     import json
-    import sys
     from pathlib import Path
 
     from trace_util.events import TraceError
     from trace_util.exposure import findings_of
+    from trace_util.reader import read_trace
     from trace_util.redact import redact_trace
     from trace_util.report.exposure import findings_json, findings_text
+    from trace_util.report.hints import say
+    from trace_util.report.text import clean
 
-    source = Path(args.trace)
+    source, target = Path(args.trace), Path(args.copy or "")
+    own = source.exists() and target.exists() and target.samefile(source)
+    if args.copy and target.exists() and not (args.force or own):
+        raise TraceError(f"{target}: is there already; name another file or add --force")
+    if source.suffix != ".txt":
+        read_trace(source, columns="summary")  # refuses what is no trace
     if args.copy is None:
         findings, facts = findings_of(source), {}
         verdict = "" if findings else "gives nothing away that is known to do so"
     else:
-        target = Path(args.copy)
-        if target.exists() and not args.force and not target.samefile(source):
-            raise TraceError(f"{target}: is there already; name another file or add --force")
         redaction = redact_trace(source, target)
         findings = redaction.findings
         facts = {
@@ -56,5 +64,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(findings_text(findings), end="")
     if verdict:
-        print(f"{args.copy or args.trace}: {verdict}", file=sys.stderr if args.copy else sys.stdout)
+        line = f"{args.copy or args.trace}: {verdict}"
+        if args.copy:
+            say(line)
+        else:
+            print(clean(line))
     return 0

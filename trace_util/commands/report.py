@@ -13,9 +13,11 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util report``."""
+    from trace_util.argument_types import named
+
     add = parser.add_argument
-    add("traces", metavar="TRACE", nargs="+", help="a trace; several are compared")
-    add("-o", "--output", metavar="FILE", required=True, help="the page, .html")
+    add("traces", metavar="TRACE", nargs="+", type=named, help="a trace; several are compared")
+    add("-o", "--output", metavar="FILE", required=True, type=named, help="the page, .html")
     add("--title", default="", help="default: the names of the traces")
     add("--url", action="append", default=[], metavar="URL", help="where a trace's file is online, "
         "for links that open it in Perfetto; once for each trace, in their order")  # fmt: skip
@@ -25,10 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; returns 0."""
-    import sys
     from pathlib import Path
 
     from trace_util.reader import read_trace
+    from trace_util.report.hints import say
     from trace_util.report.html.page import report_html
     from trace_util.report.html.request import write_page
 
@@ -37,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     output = Path(args.output)
     written = write_page(text, output)
     print(output)
-    print(f"{output}: {written / 1000:,.0f} kB; open it in a browser", file=sys.stderr)
+    say(f"{output}: {written / 1000:,.0f} kB; open it in a browser")
     return 0

@@ -19,8 +19,10 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util slim``."""
-    parser.add_argument("trace", metavar="IN", help="the trace")
-    parser.add_argument("copy", metavar="OUT", help="the copy; gzipped if named .gz")
+    from trace_util.argument_types import named
+
+    parser.add_argument("trace", metavar="IN", type=named, help="the trace")
+    parser.add_argument("copy", metavar="OUT", type=named, help="the copy; gzipped if named .gz")
     parser.add_argument("--keep", required=True, choices=("steps", "gpu", "no-python"))
     parser.add_argument("--force", action="store_true", help="replace OUT if it is there already")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")

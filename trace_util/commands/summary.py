@@ -25,13 +25,19 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from trace_util.argument_types import at_least_one, named
     from trace_util.gather.arguments import WHERE, add_where_arguments
 
-    parser.add_argument("traces", metavar="WHERE", nargs="+", help=f"{WHERE}, or - for stdin")
-    parser.add_argument(
-        "--top", type=int, default=10, metavar="N", help="rows of each table (default: 10)"
+    add = parser.add_argument
+    add("traces", metavar="WHERE", nargs="+", type=named, help=f"{WHERE}, or - for stdin")
+    add(
+        "--top",
+        type=at_least_one,
+        default=10,
+        metavar="N",
+        help="rows of each table (default: 10)",
     )
-    parser.add_argument(
+    add(
         "--json",
         action="store_true",
         help="print JSON; for anything but one file a list, in which a job is one item",
@@ -41,11 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summaries; 1 if any file was refused, which is said on stderr as well."""
-    from trace_util.gather.places import find_places, means_several
+    from trace_util.gather.arguments import places_meant
+    from trace_util.gather.places import means_several
 
     many = means_several(arguments.traces)
-    places = find_places(arguments.traces)
-    top = max(arguments.top, 1)
+    places = places_meant(arguments.traces)
+    top = arguments.top
     if not many:
         _show_one(_shown(places[0].path, "json" if arguments.json else "text", top), arguments)
         return 0
@@ -58,12 +65,12 @@ def _many(
     arguments: argparse.Namespace, places: list[Place], form: str
 ) -> tuple[list[Any], list[JobFacts], bool]:
     """The summaries of the files that are no ranks, the jobs, and whether a file was refused."""
-    import sys
     from functools import partial
 
     from trace_util.gather.arguments import told_of
     from trace_util.job.facts import job_facts
     from trace_util.job.grouping import jobs_of
+    from trace_util.report.hints import say
 
     told = told_of(arguments, places, partial(_told, form=form))
     groups, alone = jobs_of([one.rank for one in told])
@@ -73,7 +80,7 @@ def _many(
         one = told[position]
         if not one.rank.events and one.more is None:
             refused = True
-            print(f"error: {one.rank.path}: {one.rank.broken}", file=sys.stderr)
+            say(f"error: {one.rank.path}: {one.rank.broken}")
             if form == "json":
                 made.append({"file": one.rank.path, "error": f"{one.rank.path}: {one.rank.broken}"})
         else:  # a rank without others is a trace like any
@@ -127,8 +134,10 @@ def _formed(trace: Any, facts: Any, form: str, top: int) -> Any:
 
 
 def _show_one(made: Any, arguments: argparse.Namespace) -> None:
-    import shlex
     import sys
+
+    from trace_util.report.hints import say
+    from trace_util.report.text import shell_word
 
     if arguments.json:
         from trace_util.report.summary_json import encoded
@@ -136,14 +145,14 @@ def _show_one(made: Any, arguments: argparse.Namespace) -> None:
         sys.stdout.write(encoded(made))
     else:
         sys.stdout.write(made)
-        print(f"next: trace-util explain {shlex.quote(arguments.traces[0])}", file=sys.stderr)
+        say(f"next: trace-util explain {shell_word(arguments.traces[0])}")
 
 
 def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -> None:
-    import shlex
     import sys
 
-    from trace_util.report.text import style_of
+    from trace_util.report.hints import say
+    from trace_util.report.text import shell_word, style_of
 
     if as_json:
         from trace_util.report.job_json import job_json
@@ -163,6 +172,6 @@ def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -
         parts += [job_summary(job, style_of(sys.stdout), top) for job in jobs]
     sys.stdout.write("\n".join(parts))
     if made:
-        print(f"next: trace-util summary {shlex.quote(made[0].file)}", file=sys.stderr)
+        say(f"next: trace-util summary {shell_word(made[0].file)}")
     elif jobs:
-        print(f"next: trace-util explain {shlex.quote(jobs[0].name)}", file=sys.stderr)
+        say(f"next: trace-util explain {shell_word(jobs[0].name)}")

@@ -18,7 +18,11 @@ EXAMPLE = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util upload``."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="folders and traces to send")
+    from trace_util.argument_types import named
+
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", type=named, help="folders and traces to send"
+    )
     parser.add_argument(
         "-b",
         "--bucket",
@@ -26,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="NAME, in your own namespace, or NAMESPACE/NAME",
     )
-    parser.add_argument("-f", "--folder-path", metavar="FOLDER", help="one more way to name PATH")
+    parser.add_argument(
+        "-f", "--folder-path", metavar="FOLDER", type=named, help="one more way to name PATH"
+    )
     parser.add_argument("-n", "--namespace", help="the user or organisation that has the bucket")
     parser.add_argument("--token", help="default: HF_TOKEN, or what `hf auth login` saved")
     parser.add_argument("--private", action="store_true", help="create the bucket private")

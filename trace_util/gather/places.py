@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trace_util.events import Trace, TraceError
-from trace_util.files import ENDINGS, STDIN, trace_files
+from trace_util.files import ENDINGS, STDIN, Say, trace_files
 
 HUB = "hf://buckets/"
 
@@ -46,8 +46,10 @@ def means_several(targets: Sequence[str]) -> bool:
     )
 
 
-def find_places(targets: Sequence[str]) -> list[Place]:
+def find_places(targets: Sequence[str], say: Say = lambda _: None) -> list[Place]:
     """The files that the targets name, each once: paths, folders, globs, addresses of either.
+
+    ``say`` is told of what lies among them and is no trace, though it looks like one.
 
     Raises:
         TraceError: a target names no file, or its place cannot be reached.
@@ -59,7 +61,7 @@ def find_places(targets: Sequence[str]) -> list[Place]:
         elif is_address(target):
             places = _by_fsspec(target)
         else:
-            places = map(_here, trace_files([target]))
+            places = map(_here, trace_files([target], say))
         found |= {place.path: place for place in places}
     return list(found.values())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +19,6 @@ LEFT, RIGHT, TOP = 76.0, 30.0, 72.0
 BAND, TIMES, RATES, APART = 20.0, 260.0, 150.0, 34.0
 TEXT, SMALL, TITLE = 10.5, 10.0, 14.0
 RADIUS = 3.6
-
-_MOST_BYTES = 1_000_000  # of a sweep's result; a trace may be far larger
 
 STEP, PROFILED, BUSY = "gemm", "launch", "kernel"
 SERIES = (
@@ -64,18 +61,6 @@ def draw_sweep(result: dict[str, Any], path: Path) -> None:
         TraceError: a PNG without matplotlib, or a file that cannot be written.
     """
     write_figure(sweep_scene(result), path, "light")
-
-
-def sweep_in(path: Path) -> dict[str, Any] | None:
-    """The sweep in a file that a lesson wrote with --sweep; ``None`` for any other file."""
-    try:
-        if path.suffix != ".json" or path.stat().st_size > _MOST_BYTES:
-            return None
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None  # the reader of traces says what is wrong with it
-    is_sweep = isinstance(found, dict) and {"flag", "points", "run_facts"} <= found.keys()
-    return found if is_sweep and found["points"] else None
 
 
 def sweep_scene(result: dict[str, Any], width: float = WIDTH, footer: str = "") -> Scene:
