@@ -10,11 +10,17 @@ ACTIVATIONS = ("gelu_tanh", "gelu", "silu", "relu")
 
 
 @triton.jit
+def growth_exponent(x):
+    """-2 log2(e) z, where GELU's tanh form is x * 0.5 (1 + tanh z), z = sqrt(2 / pi)
+    (x + 0.044715 x^3) (Hendrycks and Gimpel, arXiv 1606.08415)."""
+    return x * (-2.302208198144325 - 0.10294323958002349 * x * x)
+
+
+@triton.jit
 def _growth(x):
-    # GELU's tanh form is x * 0.5 (1 + tanh z), z = sqrt(2 / pi) (x + 0.044715 x^3) (Hendrycks and
-    # Gimpel, arXiv 1606.08415), which is x / (1 + exp(-2 z)): one exponential and no tanh. With
-    # log2(e) folded into the constants, exp(-2 z) is one instruction of the hardware, exp2.
-    return tl.exp2(x * (-2.302208198144325 - 0.10294323958002349 * x * x))
+    # That form is x / (1 + exp(-2 z)): one exponential and no tanh, and with log2(e) folded into
+    # the constants, exp(-2 z) is one instruction of the hardware, exp2.
+    return tl.exp2(growth_exponent(x))
 
 
 @triton.jit

@@ -116,8 +116,9 @@ def gated_linear(
         gpu = gpu_of(x.device.index)
         fits = all(map(_describable, (rows, packed, out)))
         launch = launch or launch_for(rows.shape[0], packed.shape[0], gpu, fits)
-        kernel = "descriptor" if launch.kernel == "hopper" and hopper is None else launch.kernel
-        _LAUNCHERS[kernel](rows, packed, out, activation, launch.tiles, gpu.multiprocessors)
+        if launch.kernel == "hopper" and hopper is None:
+            launch = Launch("descriptor", LARGE)
+        _LAUNCHERS[launch.kernel](rows, packed, out, activation, launch.tiles, gpu.multiprocessors)
     return out.view(*x.shape[:-1], hidden)
 
 

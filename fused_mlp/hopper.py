@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from triton import language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -22,7 +23,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from fused_mlp.activations import activate
+from fused_mlp.activations import activate, growth_exponent
 from fused_mlp.launches import descriptor, launch
 from fused_mlp.packing import GROUP
 from fused_mlp.tiles import tile_at
@@ -30,6 +31,9 @@ from fused_mlp.tiles import tile_at
 # Triton 3.6 has the longer names, 3.9 the shorter ones alone.
 copy_in = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 copy_out = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
+
+
+EVERY_NAN = gl.constexpr(tl.PropagateNan.ALL)  # `maximum` otherwise takes the number of the two
 
 
 @gluon.jit
@@ -54,6 +58,44 @@ def _copy_tiles(
             if stage == STAGES:
                 stage = 0
                 phase ^= 1
+
+
+@gluon.jit
+def _of_one_plus_exp2(exponent):
+    # 1 / (1 + 2^exponent), two at a time, for exponents up to 63. A multiprocessor finishes 16
+    # exponentials or reciprocals a cycle and 128 products, so one reciprocal serves two elements:
+    # 1/a is b/(ab). With two of the slow ones for each, the tensor cores waited for the activation.
+    return gl.inline_asm_elementwise(
+        """{
+        .reg .f32 a, b, r;
+        ex2.approx.ftz.f32 a, $2;
+        ex2.approx.ftz.f32 b, $3;
+        add.f32 a, a, 0f3F800000;
+        add.f32 b, b, 0f3F800000;
+        mul.f32 r, a, b;
+        rcp.approx.ftz.f32 r, r;
+        mul.f32 $0, r, b;
+        mul.f32 $1, r, a;
+        }""",
+        "=f,=f,f,f",
+        [exponent],
+        dtype=gl.float32,
+        is_pure=True,
+        pack=2,
+    )
+
+
+@gluon.jit
+def _activated(x, ACTIVATION: gl.constexpr):
+    # Below the bounds, where the exponent would pass 63, the result is some -1e-18 for every x.
+    if ACTIVATION == "gelu_tanh":
+        x = gl.maximum(x, -7.615, propagate_nan=EVERY_NAN)
+        return x * _of_one_plus_exp2(growth_exponent(x))
+    elif ACTIVATION == "silu":
+        x = gl.maximum(x, -43.668, propagate_nan=EVERY_NAN)
+        return x * _of_one_plus_exp2(x * -1.4426950408889634)  # log2(e)
+    else:
+        return activate(x, ACTIVATION)
 
 
 @gluon.jit
@@ -89,7 +131,7 @@ def _multiply_tiles(
 
         pairs = accumulator.reshape((M // 2, N // (2 * G), 2, G)).permute((0, 1, 3, 2))
         gate, up = gl.split(pairs)
-        y = (activate(gate, ACTIVATION) * up).to(out.dtype).reshape((M // 2, N // 2))
+        y = (_activated(gate, ACTIVATION) * up).to(out.dtype).reshape((M // 2, N // 2))
         tma.store_wait(0)  # the copy of the tile before has left `result`
         result.store(y)
         fence_async_shared()

@@ -154,7 +154,7 @@ def _namespace(module: ModuleType, program: int, activate: Any) -> dict[str, Any
         if hasattr(item, "fn") and item.fn.__module__.startswith("fused_mlp")
     }
     namespace |= {
-        "activate": activate,
+        "_activated": activate,
         "copy_in": copy_in,
         "copy_out": copy_out,
         "fence_async_shared": lambda: None,

@@ -89,15 +89,15 @@ def test_hopper_kernel_needs_two_stages(stages, monkeypatch):
 @pytest.mark.parametrize(
     ("tokens", "hidden", "gpu", "describable", "expected"),
     [
-        (8192, 3072, H200, True, Launch("hopper", tiles.LARGE)),
+        (8192, 3072, H200, True, Launch("hopper", tiles.LARGE_HOPPER)),
         (8192, 3072, B200, True, Launch("descriptor", tiles.LARGE)),
         (8192, 3072, A100, True, Launch("pointer", tiles.OLDER)),
         (8192, 3072, H200, False, Launch("pointer", tiles.OLDER)),
         (64, 16384, H200, True, Launch("descriptor", tiles.MIDDLE)),
         (64, 3072, H200, True, Launch("descriptor", tiles.MIDDLE)),
         (1024, 3072, H200, True, Launch("descriptor", tiles.MIDDLE)),  # LARGE: 1.45 waves
-        (2048, 3072, H200, True, Launch("hopper", tiles.LARGE)),  # 2.9 waves
-        (128, 14336, H200, True, Launch("hopper", tiles.LARGE)),  # one wave of 112
+        (2048, 3072, H200, True, Launch("hopper", tiles.LARGE_HOPPER)),  # 2.9 waves
+        (128, 14336, H200, True, Launch("hopper", tiles.LARGE_HOPPER)),  # one wave of 112
         (1, 16384, H200, True, Launch("pointer", tiles.FEW_TOKENS)),
         (1, 3072, H200, True, Launch("pointer", tiles.FEW_TOKENS_NARROW)),
         (16, 3072, A100, True, Launch("pointer", tiles.OLDER_FEW_TOKENS)),

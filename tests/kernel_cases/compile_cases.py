@@ -11,7 +11,15 @@ from triton.compiler import ASTSource
 
 from fused_mlp import gated_gemm, hopper
 from fused_mlp.packing import GROUP
-from fused_mlp.tiles import FEW_TOKENS, LARGE, LARGE_SHARED_BYTES, MIDDLE, OLDER, OLDER_FEW_TOKENS
+from fused_mlp.tiles import (
+    FEW_TOKENS,
+    LARGE,
+    LARGE_HOPPER,
+    LARGE_SHARED_BYTES,
+    MIDDLE,
+    OLDER,
+    OLDER_FEW_TOKENS,
+)
 
 A100, H100 = GPUTarget("cuda", 80, 32), GPUTarget("cuda", 90, 32)
 NUMBERS = ("tokens", "columns", "dim", "programs", "hidden", "x_stride")
@@ -42,19 +50,21 @@ def hopper_kernel():
 
     gl = hopper.gl
     blocks = {
-        "x": [LARGE.m // 2, LARGE.k],
-        "packed": [LARGE.n, LARGE.k],
-        "out": [LARGE.m // 2, LARGE.n // 2],
+        "x": [LARGE_HOPPER.m // 2, LARGE_HOPPER.k],
+        "packed": [LARGE_HOPPER.n, LARGE_HOPPER.k],
+        "out": [LARGE_HOPPER.m // 2, LARGE_HOPPER.n // 2],
     }
     layouts = {n: gl.NVMMASharedLayout.get_default_for(b, gl.bfloat16) for n, b in blocks.items()}
     matrices = {n: f"tensordesc<bf16{block},{layouts[n]!r}>" for n, block in blocks.items()}
     kernel = hopper._geglu_gemm_hopper_kernel
-    return _compiled(GluonASTSource, kernel, matrices, LARGE, H100, 4, STAGES=LARGE.stages)
+    return _compiled(
+        GluonASTSource, kernel, matrices, LARGE_HOPPER, H100, 4, STAGES=LARGE_HOPPER.stages
+    )
 
 
 def test_hopper_kernel_needs_the_shared_memory_that_the_launch_asks_for(hopper_kernel):
     assert hopper_kernel.metadata.shared == LARGE_SHARED_BYTES
-    assert hopper_kernel.asm["ptx"].count("wgmma.mma_async") >= 8
+    assert hopper_kernel.asm["ptx"].count("wgmma.mma_async") >= 4
 
 
 def test_hopper_kernel_frees_another_stage_each_step(hopper_kernel):

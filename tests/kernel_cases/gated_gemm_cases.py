@@ -11,6 +11,7 @@ from fused_mlp.tiles import (
     FEW_TOKENS,
     FEW_TOKENS_NARROW,
     LARGE,
+    LARGE_HOPPER,
     MIDDLE,
     OLDER,
     OLDER_FEW_TOKENS,
@@ -40,7 +41,7 @@ LAUNCHES = {
     "pointer small": Launch("pointer", SMALL),
 }
 if not INTERPRETED:
-    LAUNCHES["hopper"] = Launch("hopper", LARGE)
+    LAUNCHES["hopper"] = Launch("hopper", LARGE_HOPPER)
 # tokens, dim, hidden: less than a tile, one more than a tile, many tiles, whole tiles.
 SHAPES = ((1, 8, 8), (33, 24, 72), (129, 72, 136), (200, 136, 24), (128, 64, 128))
 # Rows that the copy engine cannot address: only pointers will do.
@@ -215,6 +216,57 @@ def test_plan_says_what_runs_and_why():
         assert "torch.float32" in fused.plan(64).reason
 
 
+# The tails of the activations, small and large, beside each other: the Hopper kernel takes them in
+# pairs. Against float64, elementwise, at half a unit in the last place of float16 and its least.
+GATES = (
+    -1e4,
+    -50.0,
+    -20.0,
+    -9.0,
+    -7.7,
+    -5.0,
+    -3.0,
+    -1.0,
+    -0.01,
+    0.0,
+    0.5,
+    2.0,
+    4.0,
+    6.0,
+    30.0,
+    1e4,
+)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # numpy's, in the interpreter
+@pytest.mark.parametrize("activation", REFERENCES)
+@pytest.mark.parametrize("launch", ("descriptor small", "pointer small", "hopper"))
+def test_every_gate_value_is_right_whatever_its_neighbour(launch, activation):
+    if launch not in LAUNCHES:
+        pytest.skip("this kernel's arithmetic is checked in test_gated_gemm.py")
+    _usable(LAUNCHES[launch])
+    values = torch.tensor([[a, b] for a in GATES for b in GATES]).flatten().half().to(DEVICE)
+    hidden = values.numel()
+    gate, up = torch.zeros(2, hidden, 8, dtype=torch.float16, device=DEVICE)
+    gate[:, 0], up[:, 1] = values, 0.5
+    x = torch.ones(3, 8, dtype=torch.float16, device=DEVICE)
+    result = gated_linear(x, packing.pack(gate, up), hidden, activation, LAUNCHES[launch])
+    reference = 0.5 * REFERENCES[activation](values.double())
+    torch.testing.assert_close(result.double(), reference.expand(3, -1), rtol=1e-3, atol=1e-7)
+
+
+def test_a_missing_number_stays_one_and_does_not_spread():
+    _, packed, _ = _case(1, 16, 24, torch.float16)
+    x = random(140, 16, dtype=torch.float16)
+    x[5] = float("nan")
+    for launch in ("descriptor small", "pointer small", "hopper"):
+        if launch in LAUNCHES:
+            _usable(LAUNCHES[launch])
+            missing = gated_linear(x, packed, 24, launch=LAUNCHES[launch]).isnan().all(dim=1)
+            assert missing.nonzero().flatten().tolist() == [5]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
 @pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
 @pytest.mark.parametrize("tokens", (1, 40, 3000))
 def test_a_compiled_model_may_hold_the_module(tokens):

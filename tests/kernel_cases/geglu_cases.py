@@ -161,6 +161,7 @@ def test_each_launch_reads_its_own_tensors_wherever_they_lie():
         assert relative_error(result, REFERENCES["gelu_tanh"](gate.double()) * up.double()) < 2e-6
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
 @pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
 def test_a_compiled_model_may_hold_it():
     gate, up = random(33, 130), random(33, 130, seed=1)
