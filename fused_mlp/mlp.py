@@ -86,22 +86,24 @@ class FusedMLP(nn.Module):
 
     def plan(self, tokens: int) -> Plan:
         """What `forward` would run for `[tokens, dim]` here and now."""
+        return _plan(*self._problem(tokens))
+
+    def _problem(self, tokens: int) -> tuple[Any, ...]:
         weight = self.gate_up
         graded = torch.is_grad_enabled() and (
             weight.requires_grad or self.down.weight.requires_grad
         )
-        # The compiler warns of caches and looks through them.
-        plan = _plan.__wrapped__ if torch.compiler.is_compiling() else _plan
-        return plan(tokens, self.dim, self.hidden, weight.dtype, weight.device, graded)
+        return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded
 
     def forward(self, x: Tensor) -> Tensor:
-        tokens = x.numel() // self.dim
-        plan = self.plan(tokens)
-        if plan.kernels == "fused" and not (torch.is_grad_enabled() and x.requires_grad):
+        problem = self._problem(x.numel() // self.dim)
+        # A compiler looks through caches, with a warning, and cannot word reasons.
+        kernels, _ = _choice(*problem) if torch.compiler.is_compiling() else _plan(*problem)
+        if kernels == "fused" and not (torch.is_grad_enabled() and x.requires_grad):
             return self.down(gated_linear(x, self.gate_up, self.hidden, self.activation))
         both = F.linear(x, self.gate_up).unflatten(-1, (-1, 2, GROUP))  # [..., groups, 2, GROUP]
         gate, up = both.unbind(-2)
-        if plan.kernels == "torch":
+        if kernels == "torch":
             product = TORCH[self.activation](gate) * up
         else:
             product = geglu(gate, up, self.activation)  # reads both in place
@@ -119,22 +121,35 @@ WORTHWHILE = 0.02
 def _plan(
     tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool
 ) -> Plan:
-    if device.type != "cuda" and not INTERPRETED:
-        return Plan("torch", f"Triton has no kernels for a {device.type} device")
-    if graded:
-        return Plan("cublas", "gradients are wanted, and they need gate(x) and up(x) in memory")
-    if dtype not in (torch.bfloat16, torch.float16):
-        return Plan("cublas", f"{dtype}: the fused kernel's tiles are for 16-bit types")
-    gpu, share = gpu_of(device.index), 250 / dim
-    if gpu.copy_engine and (dim % 8 or hidden % 8) and tokens > FEW_TOKENS.m:
-        return Plan("cublas", f"{dim} or {hidden} is no multiple of 8: no copies of whole tiles")
-    if not gpu.copy_engine and share < 10 * WORTHWHILE:
-        return Plan(
-            "cublas", f"without a copy engine, sparing {share:.0%} is less than cuBLAS gains"
-        )
-    if gpu.copy_engine and FEW_TOKENS.m < tokens < 1024 and dim > 4096:
-        return Plan("cublas", f"{tokens} tokens: reading the weight is all, and cuBLAS is faster")
-    if share < WORTHWHILE:
-        return Plan("cublas", f"at dim={dim} the epilogue would spare only {share:.1%}")
+    kernels, reason = _choice(tokens, dim, hidden, dtype, device, graded)
     spared_mb = 8 * tokens * hidden / 1e6  # writes of gate(x) and up(x), reads of both
-    return Plan("fused", f"{spared_mb:,.1f} MB of gate(x) and up(x) stay out of device memory")
+    numbers = {"share": _share(dim), "spared_mb": spared_mb, "tokens": tokens}
+    return Plan(
+        kernels, reason.format(**numbers, dim=dim, hidden=hidden, dtype=dtype, device=device)
+    )
+
+
+def _share(dim: int) -> float:
+    return 250 / dim
+
+
+def _choice(
+    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool
+) -> tuple[str, str]:
+    """The kernels of the plan, and the reason, still without its numbers."""
+    if device.type != "cuda" and not INTERPRETED:
+        return "torch", "Triton has no kernels for a {device.type} device"
+    if graded:
+        return "cublas", "gradients are wanted, and they need gate(x) and up(x) in memory"
+    if dtype not in (torch.bfloat16, torch.float16):
+        return "cublas", "{dtype}: the fused kernel's tiles are for 16-bit types"
+    gpu, share = gpu_of(device.index), _share(dim)
+    if gpu.copy_engine and (dim % 8 or hidden % 8) and tokens > FEW_TOKENS.m:
+        return "cublas", "{dim} or {hidden} is no multiple of 8: no copies of whole tiles"
+    if not gpu.copy_engine and share < 10 * WORTHWHILE:
+        return "cublas", "without a copy engine, sparing {share:.0%} is less than cuBLAS gains"
+    if gpu.copy_engine and FEW_TOKENS.m < tokens < 1024 and dim > 4096:
+        return "cublas", "{tokens} tokens: reading the weight is all, and cuBLAS is faster"
+    if share < WORTHWHILE:
+        return "cublas", "at dim={dim} the epilogue would spare only {share:.1%}"
+    return "fused", "{spared_mb:,.1f} MB of gate(x) and up(x) stay out of device memory"
