@@ -72,11 +72,17 @@ def test_links_inside_are_followed_once_and_links_out_are_not(tmp_path):
     os.symlink("../secret.json", tmp_path / "t" / "out.json")
     os.symlink(tmp_path / "t" / "none.json", tmp_path / "t" / "dangling.json")
     os.symlink(tmp_path / "t", tmp_path / "t" / "a" / "loop")
+    os.symlink("circle_b.json", tmp_path / "t" / "circle_a.json")
+    os.symlink("circle_a.json", tmp_path / "t" / "circle_b.json")
+    os.symlink("self", tmp_path / "t" / "self")
     selection = select([tmp_path / "t"])
     assert relative(selection) == ["a/x.json", "in.json"]
     assert reasons(selection) == {
         "out.json": "a link that leads out of the folder",
         "dangling.json": "a link to nothing",
+        "circle_a.json": "a link to nothing",
+        "circle_b.json": "a link to nothing",
+        "self": "a link to nothing",
         "loop": "a link to a folder, whose files go under their own names",
     }
 

@@ -302,6 +302,51 @@ def test_dry_run_creates_and_sends_nothing(hub, client, work):
     assert remotes(ran.outcome["skipped"]) == REMOTES
 
 
+def test_dry_run_without_a_token_says_what_it_could_not_know(hub, client, work):
+    for given, bucket in (("traces", "traces"), ("me/traces", "me/traces")):
+        ran = client(
+            "traces", "-b", given, "--dry-run", "--mirror", "--json", cwd=work, HF_TOKEN=""
+        )
+        assert ran.code == 0 and hub.requests == []
+        assert ran.outcome["bucket"] == bucket and ran.outcome["public"] is None
+        assert ran.outcome["unknown"].startswith("no Hugging Face token: run `hf auth login`")
+        assert remotes(ran.outcome["skipped"]) == REMOTES
+        assert {item["reason"] for item in ran.outcome["skipped"]} == {
+            "dry run: would be sent, unless the bucket has it already"
+        }
+        first, last = ran.err.splitlines()
+        assert first.startswith(f"{bucket}: 3 files would be sent at most (")
+        whose = "" if "/" in bucket else ", which account's it would be"
+        assert last.startswith(
+            f"{bucket}: not asked for{whose}, whether it is there, public, and has these files: no "
+        )
+    ran = client("traces", "-b", "traces", "--dry-run", cwd=work, HF_TOKEN="")
+    assert ran.out.splitlines()[-1] == "traces: dry run, 0 sent, 3 skipped, 0 failed"
+
+
+def test_dry_run_without_a_network_still_looks_for_secrets(client, work):
+    dead = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    planted(work / "traces" / "02_linear" / "64_eager.json")
+    for environment in (dead, {**dead, "HF_TOKEN": ""}, {"HF_HUB_OFFLINE": "1"}):
+        ran = alone(client, work, "traces", "-b", "traces", "--dry-run", "--json", **environment)
+        assert ran.code == 1 and ran.seconds < 15
+        reasons = {item["remote"]: item["reason"] for item in ran.outcome["failed"]}
+        assert sorted(reasons) == REMOTES
+        assert "holds a secret" in reasons["02_linear/64_eager.json.gz"]
+        ran = alone(
+            client, work, "traces", "-b", "traces", "--dry-run", "--redact", "--json", **environment
+        )
+        assert ran.code == 0 and remotes(ran.outcome["skipped"]) == REMOTES
+
+
+def test_dry_run_takes_the_hubs_no_for_an_answer(hub, client, work):
+    hub.accounts["reader"] = Account("ada", role="read")
+    ran = client("traces", "-b", "traces", "--dry-run", "--token", "reader", cwd=work)
+    assert ran.code == 1 and ran.error.startswith("the token of ada can only read")
+    ran = client("traces", "-b", "traces", "--dry-run", "--token", TOKEN, cwd=work)
+    assert ran.code == 1 and "not valid or has expired" in ran.error
+
+
 def test_namespaces(hub, client, work):
     assert client("traces", "-b", "t", "-n", "engines", "--yes", cwd=work).code == 0
     assert client("traces", "-b", "engines/u", "--yes", cwd=work).code == 0

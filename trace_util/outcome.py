@@ -28,6 +28,7 @@ class Upload:
     deleted: tuple[str, ...] = ()  # remote paths, with mirror alone
     index_url: str | None = None  # of the bucket's page, where it was written
     dry_run: bool = False
+    unknown: str | None = None  # why a dry run could not ask what the bucket is and has
 
     @property
     def ok(self) -> bool:

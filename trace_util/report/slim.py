@@ -27,7 +27,8 @@ def slim_json(slimmed: Slimmed) -> dict[str, Any]:
 def slim_text(slimmed: Slimmed) -> str:
     """Sizes, and the totals that were seen to be the same in both files."""
     events = f"{slimmed.kept:,} of {slimmed.events:,} events"
-    head = f"{clean(slimmed.target)}: {size(slimmed.slim_bytes)} of {size(slimmed.size_bytes)}, {events}\n"
+    sizes = f"{size(slimmed.slim_bytes)} of {size(slimmed.size_bytes)}"
+    head = f"{clean(slimmed.target)}: {sizes}, {events}\n"
     rows = [(label, _value(slimmed, name)) for name, label in _SHOWN.items()]
     start, end = slimmed.totals["window_start_ns"], slimmed.totals["window_end_ns"]
     if start is not None and end is not None:

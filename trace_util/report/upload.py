@@ -13,10 +13,14 @@ _MOST_LINES = 30  # of what was left out; --json has all
 
 
 def upload_json(upload: Upload) -> dict[str, Any]:
-    """The bucket, whether it is public, and the files sent, skipped and failed."""
+    """The bucket, whether it is public, and the files sent, skipped and failed.
+
+    ``unknown`` says why a dry run could not ask for the bucket, if it could not.
+    """
     return {
         "bucket": upload.bucket,
         "public": upload.public,
+        **({"unknown": upload.unknown} if upload.unknown else {}),
         "sent": [asdict(item) for item in upload.sent],
         "skipped": [asdict(item) for item in upload.skipped],
         "failed": [asdict(item) for item in upload.failed],

@@ -17,6 +17,7 @@ Say = Callable[[str], None]
 Ask = Callable[[str], bool]
 
 _MOST_LINES = 20
+_SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
 def say_on_stderr(text: str) -> None:
@@ -34,11 +35,22 @@ def _ask(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def size_text(size_bytes: int) -> str:
+    """How much is sent, three digits."""
+    unit, name = next(((u, n) for u, n in _SIZE_UNITS if size_bytes >= u), _SIZE_UNITS[-1])
+    return f"{size_bytes / unit:.3g} {name}"
+
+
 def announce(target: Target, files: Sequence[Packed], size: str, say: Say) -> None:
     """Say where the files go, who can read them there, and what they give away."""
     who = "only its members" if target.private else "anybody on the internet"
     new = "" if target.exists else " (to be created)"
     say(f"{target.bucket}{new}: {target.visibility}; {who} can read what is sent there ({size})")
+    tell(files, say)
+
+
+def tell(files: Sequence[Packed], say: Say) -> None:
+    """Say what the files give away."""
     telling = [one for one in files if one.findings]
     for one in telling[:_MOST_LINES]:
         say(f"{one.candidate.shown}: gives away {findings_phrase(one.findings)}")

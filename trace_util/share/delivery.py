@@ -22,7 +22,6 @@ from trace_util.share.target import Target
 
 THERE_ALREADY = "there already, with the same content"
 _LINKS_AT_ONCE = 8
-_SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,8 @@ class Delivery:
         if not new:
             self.say(f"{self.target.bucket}: nothing new to send")
             return
-        consent.announce(self.target, new, _size(sum(one.size_bytes for one in new)), self.say)
+        size = consent.size_text(sum(one.size_bytes for one in new))
+        consent.announce(self.target, new, size, self.say)
 
     def _send(self, new: Sequence[Packed], hashes: dict[str, str]) -> dict[str, str]:
         """Send; returns why a file is not in the bucket, for each that is not."""
@@ -152,8 +152,3 @@ def _made(hub: Hub, target: Target, say: Say) -> Target:
 
 def _also(reason: str, item: Item) -> Item:
     return replace(item, reason=f"{reason}; {item.reason}" if item.reason else reason)
-
-
-def _size(size_bytes: int) -> str:
-    unit, name = next(((u, n) for u, n in _SIZE_UNITS if size_bytes >= u), _SIZE_UNITS[-1])
-    return f"{size_bytes / unit:.3g} {name}"

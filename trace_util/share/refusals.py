@@ -37,6 +37,14 @@ class Unreachable(Refusal):
     """No answer at all."""
 
 
+class NoToken(Refusal):
+    """Nobody is logged in."""
+
+
+class NoHub(Refusal):
+    """Something answers, in another language."""
+
+
 class PartlyRefused(Refusal):
     """Some files of a batch were refused; the others are stored."""
 
@@ -45,9 +53,9 @@ class PartlyRefused(Refusal):
         self.reasons = {str(one["path"]): _one_line(str(one["error"])) for one in failures}
 
 
-def no_token(endpoint: str) -> Refusal:
+def no_token(endpoint: str) -> NoToken:
     """Nobody is logged in."""
-    return Refusal(
+    return NoToken(
         "no Hugging Face token: run `hf auth login`, set HF_TOKEN or give --token "
         f"(a token with write access, from {endpoint}/settings/tokens)"
     )
@@ -61,9 +69,9 @@ def unreachable(endpoint: str, detail: str) -> Unreachable:
     )
 
 
-def no_hub(endpoint: str) -> Refusal:
+def no_hub(endpoint: str) -> NoHub:
     """Something answers, in another language."""
-    return Refusal(
+    return NoHub(
         f"{endpoint} does not answer as a Hugging Face Hub does; check HF_ENDPOINT, and whether a "
         "proxy or a login page stands in between"
     )

@@ -81,7 +81,12 @@ def _common_folder(paths: Sequence[Path]) -> Path:
 
 def _real(path: Path) -> Path:
     """The path without links in its folders; what it names itself may be one."""
-    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    return _resolved(path) if path.is_dir() else _resolved(path.parent) / path.name
+
+
+def _resolved(path: Path) -> Path:
+    """The path without links; links in a circle stay, where ``Path.resolve`` may fail."""
+    return Path(os.path.realpath(path))
 
 
 def _stem(name: str) -> str:
@@ -97,7 +102,7 @@ def _walk(path: Path, top: Path) -> Iterator[Candidate | LeftOut]:
             f"{path}: lies outside of {top}, which names in the bucket are relative to"
         )
     if path.is_dir():
-        yield from _walk_folder(path, top, path.resolve())
+        yield from _walk_folder(path, top, _resolved(path))
     else:
         yield _judge(path, top)
 
@@ -121,7 +126,7 @@ def _walk_folder(folder: Path, top: Path, home: Path) -> Iterator[Candidate | Le
 
 
 def _judge_link(path: Path, top: Path, home: Path) -> Candidate | LeftOut:
-    target = path.resolve()
+    target = _resolved(path)
     if not target.is_relative_to(home):
         return LeftOut(_shown(path), "a link that leads out of the folder")
     if not target.exists():

@@ -11,13 +11,19 @@ from trace_util.events import TraceError
 from trace_util.outcome import Item, Upload
 from trace_util.report.exposure import findings_phrase
 from trace_util.share import address, consent, mirroring, refusals
-from trace_util.share.bucket import Hub, current_token
+from trace_util.share.address import BucketName
+from trace_util.share.bucket import Hub, current_token, is_offline
 from trace_util.share.consent import Ask, Say
 from trace_util.share.delivery import Delivery
+from trace_util.share.foresight import Foresight
 from trace_util.share.packing import Packed, pack_all
+from trace_util.share.refusals import Busy, NoHub, NoToken, Refusal, Unreachable
 from trace_util.share.selection import LeftOut, select
 from trace_util.share.session import ENDPOINT
-from trace_util.share.target import target_of
+from trace_util.share.target import Target, target_of
+
+# What keeps one from asking the Hub, and is no answer of it.
+NOT_ASKED = (NoToken, NoHub, Unreachable, Busy)
 
 
 def upload_traces(
@@ -48,6 +54,7 @@ def upload_traces(
         private: create the bucket private. An existing one keeps its visibility.
         yes: create a missing bucket, and send what gives people away, without asking.
         redact: send cleaned copies.
+        dry_run: send nothing; without a token or the Hub, say what could not be found out.
         mirror: delete from the bucket the traces that the folder no longer has, if agreed.
         say: gets every notice, the visibility of the bucket among them, before anything is sent.
         ask: answers a question, by default on the terminal. Where there is none, what needs an
@@ -63,8 +70,7 @@ def upload_traces(
     if not selection.files:
         raise TraceError(_nothing(given, selection.left_out))
     ask = ask or consent.terminal_ask()
-    hub = _hub(token)
-    target = target_of(hub, name, private=private)
+    hub, target, unknown = _reached(token, name, private, dry_run=dry_run)
     with tempfile.TemporaryDirectory(prefix="trace-util-") as copies:
         packing = pack_all(
             selection.files, Path(copies), prefix=folder, gzip=gzip, redact=redact, quiet=quiet
@@ -72,10 +78,14 @@ def upload_traces(
         left_out = selection.left_out + packing.left_out
         if not packing.packed and not packing.failed:
             raise TraceError(_nothing(given, left_out))
-        delivery = Delivery(hub, target, packing.packed, say, ask, yes, quiet)
+        delivery: Delivery | Foresight
+        if hub is None or target is None:
+            delivery = Foresight(name, packing.packed, unknown, say)
+        else:
+            delivery = Delivery(hub, target, packing.packed, say, ask, yes, quiet)
         if secrets := consent.with_secrets(packing.packed):
             result = _stopped(delivery, secrets)
-        elif dry_run:
+        elif dry_run or isinstance(delivery, Foresight):
             result = delivery.planned()
         else:
             result = delivery.done()
@@ -84,7 +94,7 @@ def upload_traces(
         skipped=result.skipped + _items(left_out),
         failed=result.failed + _items(packing.failed),
     )
-    if mirror:
+    if mirror and hub is not None:
         kept = mirroring.kept_paths(folder, selection.files, packing.packed)
         result = mirroring.mirrored(hub, result, folder, kept, say=say, ask=ask, yes=yes)
     return result
@@ -94,7 +104,7 @@ def _items(left_out: Sequence[LeftOut]) -> tuple[Item, ...]:
     return tuple(Item(shown, None, None, None, reason) for shown, reason in left_out)
 
 
-def _stopped(delivery: Delivery, secrets: Sequence[Packed]) -> Upload:
+def _stopped(delivery: Delivery | Foresight, secrets: Sequence[Packed]) -> Upload:
     """Nothing is sent, since some of the files hold secrets."""
     cure = "--redact sends a cleaned copy"
     reasons = {
@@ -103,6 +113,19 @@ def _stopped(delivery: Delivery, secrets: Sequence[Packed]) -> Upload:
     others = "not sent, since another file holds a secret"
     failed = tuple(delivery.item(one, reasons.get(one.remote, others)) for one in delivery.files)
     return delivery.outcome(failed=failed)
+
+
+def _reached(
+    token: str | None, name: BucketName, private: bool, *, dry_run: bool
+) -> tuple[Hub | None, Target | None, str]:
+    """The Hub and the bucket; for a dry run also neither, and why nothing could be asked."""
+    try:
+        hub = _hub(token)
+        return hub, target_of(hub, name, private=private), ""
+    except Refusal as refusal:
+        if dry_run and (isinstance(refusal, NOT_ASKED) or is_offline()):
+            return None, None, str(refusal)
+        raise
 
 
 def _hub(token: str | None) -> Hub:

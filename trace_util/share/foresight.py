@@ -1,0 +1,47 @@
+"""What an upload would do, as far as that can be told without the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trace_util.outcome import Item, Upload
+from trace_util.share import consent
+from trace_util.share.address import BucketName
+from trace_util.share.consent import Say
+from trace_util.share.packing import Packed
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """Copies that would be sent to a bucket of which nothing could be asked, and why not."""
+
+    name: BucketName
+    files: tuple[Packed, ...]
+    reason: str
+    say: Say
+
+    def planned(self) -> Upload:
+        """What would be sent, if it is not there already."""
+        self._announce(self.files)
+        would = "dry run: would be sent, unless the bucket has it already"
+        return self.outcome(skipped=tuple(self.item(one, would) for one in self.files))
+
+    def item(self, one: Packed, reason: str | None) -> Item:
+        """What is reported of a file."""
+        return Item(one.candidate.shown, one.remote, None, None, reason)
+
+    def outcome(self, **what: Any) -> Upload:
+        """A result for this bucket; what could not be found out is said."""
+        whose = "" if self.name.namespace else ", which account's it would be"
+        self.say(
+            f"{self.name}: not asked for{whose}, whether it is there, public, and has these files: "
+            f"{self.reason}"
+        )
+        return Upload(str(self.name), None, dry_run=True, unknown=self.reason, **what)
+
+    def _announce(self, files: Sequence[Packed]) -> None:
+        size = consent.size_text(sum(one.size_bytes for one in files))
+        self.say(f"{self.name}: {len(files)} files would be sent at most ({size})")
+        consent.tell(files, self.say)
