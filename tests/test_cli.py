@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from trace_util.cli import main
+from trace_util.standard_output import in_words
+
 ROOT = Path(__file__).parents[1]
 TRACE = "traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz"
 
@@ -36,6 +39,28 @@ def test_closed_output_is_no_error():
 def test_reader_that_leaves_is_no_error():
     done = run(f"summary {TRACE} | head -n 1")
     assert done.stdout.startswith("traces/recorded") and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [f"summary {TRACE}", f"summary {TRACE} --json", "--help", "-V"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_takes_nothing_is_named(words, unbuffered):
+    done = run(f"{words} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("next: ")]
+    assert (done.returncode, errors) == (1, ["error: standard output: No space left on device"])
+    done = run(f"{words} | true", PYTHONUNBUFFERED=unbuffered)
+    assert [line for line in done.stderr.splitlines() if not line.startswith("next: ")] == []
+
+
+def test_output_of_the_caller_is_as_before(capsys):
+    before = sys.stdout
+    assert main(["--version"]) == 0
+    assert sys.stdout is before and capsys.readouterr().out.startswith("trace-util ")
+
+
+def test_file_that_cannot_be_opened_is_told_without_pythons_notation():
+    error = FileNotFoundError(2, "No such file or directory", "a b.json")
+    assert in_words(error) == "a b.json: No such file or directory"
+    assert in_words(OSError("no network")) == "no network"
 
 
 def test_unknown_command_is_one_line():
