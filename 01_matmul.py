@@ -24,10 +24,11 @@ Run
 import sys
 from functools import partial
 
+# First, since torch takes seconds to load: with it, Ctrl-C is one line from here on.
+from trace_util import record  # isort: split
+
 import torch
 from torch.profiler import profile, record_function, schedule
-
-from trace_util import record
 
 parser = record.LessonParser(__doc__, trace_dir="./traces/01_matmul")
 add = parser.add_argument

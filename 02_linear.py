@@ -19,11 +19,12 @@ Run
   python 02_linear.py --batch 8192 --in_dim 4096 --out_dim 4096    # compute-bound
 """
 
+# First, since torch takes seconds to load: with it, Ctrl-C is one line from here on.
+from trace_util import record  # isort: split
+
 import torch
 from torch import nn
 from torch.profiler import profile, record_function, schedule
-
-from trace_util import record
 
 parser = record.LessonParser(__doc__, trace_dir="./traces/02_linear")
 add = parser.add_argument

@@ -25,12 +25,13 @@ import os
 import sys
 from functools import partial
 
+# First, since torch takes seconds to load: with it, Ctrl-C is one line from here on.
+from trace_util import record  # isort: split
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.profiler import profile, record_function, schedule
-
-from trace_util import record
 
 REFERENCES = {
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),

@@ -19,12 +19,13 @@ Run
   torchrun --nproc_per_node 2 05_parallel_mlp.py --device cpu --dim 64 --hidden 256
 """
 
+# First, since torch takes seconds to load: with it, Ctrl-C is one line from here on.
+from trace_util import record  # isort: split
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch.profiler import profile, record_function, schedule
-
-from trace_util import record
 
 parser = record.LessonParser(__doc__, trace_dir="./traces/05_parallel_mlp")
 add = parser.add_argument
@@ -131,6 +132,6 @@ record.finish(
     take_away=(
         "Split gate and up by columns and down by rows, and one all-reduce a step is enough.",
         "That all-reduce stands between two steps: nothing runs beside it, all of it is exposed.",
-        f"All ranks at once: trace-util summary {args.trace_dir}",
+        f"All ranks at once: trace-util summary {record.shell_word(args.trace_dir)}",
     ),
 )

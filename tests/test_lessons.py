@@ -146,10 +146,76 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert stderr.splitlines()[-1] == "error: interrupted"
     assert "Traceback" not in stderr
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_interrupt_while_torch_loads_is_one_line(tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    for script in sorted(ROOT.glob("0*.py")):
+        done = run_lesson(script.name, environment={"PYTHONPATH": str(tmp_path)}, timeout=30)
+        assert (done.returncode, done.stderr) == (130, "error: interrupted\n"), script.name
+
+
+def test_what_is_printed_can_be_pasted_into_a_shell(tmp_path):
+    folder = tmp_path / "my run's \x1b[31mtraces"
+    process = run_lesson("01_matmul.py", "--size", "8", "--trace_dir", str(folder))
+    assert process.returncode == 0, process.stderr
+    assert "\x1b" not in process.stdout + process.stderr
+    (command,) = (
+        line for line in process.stdout.splitlines() if line.startswith("trace-util open")
+    )
+    program = command.replace("trace-util open", "ls")
+    shell = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
+    assert shell.stdout == f"{folder}/cpu_8_bf16_cold_eager.json\n", shell.stderr
+    again = run_lesson("01_matmul.py", "--size", "8", "--trace_dir", str(folder))
+    assert "replaced the earlier" in again.stderr and "\x1b" not in again.stderr
+
+
+def test_recorded_trace_is_shown_with_its_own_command(recorded):
+    process, _ = recorded("01_matmul")
+    (line,) = (line for line in process.stdout.splitlines() if "/recorded/" in line)
+    assert line == (
+        "trace-util explain traces/recorded/nvidia-h200/01_matmul/64_bf16_cold_eager.json.gz    "
+        "# recorded on NVIDIA H200 by: python 01_matmul.py --device cuda --size 64"
+    )
+
+
+def test_reader_of_the_output_that_leaves_is_no_error(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "02_linear.py", "--trace_dir", str(tmp_path)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 1
+    assert [line for line in errors.splitlines() if not line.startswith("note: ")] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_disk_behind_the_output_is_said(tmp_path):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "02_linear.py", "--trace_dir", str(tmp_path)],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=240, check=False,
+        )  # fmt: skip
+    assert process.returncode == 1
+    errors = [line for line in process.stderr.splitlines() if not line.startswith("note: ")]
+    assert errors == ["error: standard output: No space left on device"]
+
+
+def test_run_without_warm_up_says_what_that_costs(tmp_path):
+    flags = ("--size", "8", "--warmup_steps", "0", "--trace_dir", str(tmp_path))
+    process = run_lesson("01_matmul.py", *flags)
+    assert process.returncode == 0, process.stderr
+    assert "note: --warmup_steps 0: the first recorded step also pays" in process.stderr
+    assert "Warning" not in process.stderr
 
 
 def test_parallel_lesson_leaves_a_trace_for_each_rank(parallel_run):

@@ -123,6 +123,91 @@ def test_quantity_has_three_digits():
     assert quantity(8, "B") == "8 B"
 
 
+LARGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("flag", "texts"),
+    [
+        ("--seed", ["9" * 23, "-" + "9" * 23, "nan", "inf", "1.5", "", LARGE, str(2**64)]),
+        ("--wait", ["-1", "100001", "nan", LARGE]),
+        ("--warmup_steps", ["-1", "100001", "1e3", LARGE]),
+        ("--active", ["0", "-1", "100001", "nan", LARGE]),
+        ("--steps", ["-1", "100001", "nan", LARGE]),
+        ("--in_dim", ["0", str(2**31), "nan", LARGE]),
+        ("--trace_dir", ["", "  ", "FILE", "FILE/below"]),
+    ],
+)
+def test_value_that_no_run_can_have_is_refused_in_one_line(tmp_path, capsys, flag, texts):
+    (tmp_path / "file").write_text("")
+    for text in texts:
+        text = text.replace("FILE", str(tmp_path / "file"))
+        with pytest.raises(SystemExit) as exit_:
+            lesson_parser(tmp_path).parse_args([f"{flag}={text}"])
+        error = capsys.readouterr().err
+        assert exit_.value.code == 2, text
+        assert error.startswith(f"error: argument {flag}: ") and error.count("\n") == 1
+        assert len(error) < 300
+
+
+@pytest.mark.parametrize("seed", [-(2**63), -1, 0, 2**64 - 1])
+def test_every_seed_that_is_taken_is_one_for_torch(tmp_path, seed):
+    torch.manual_seed(lesson_parser(tmp_path).parse_args([f"--seed={seed}"]).seed)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-b", "bad name!/x/y"], "'bad name!/x/y': not a namespace name"),
+        (["-b", ""], "'': not a bucket name"),
+        (["-b", "b", "-n", "bad!"], "'bad!': not a namespace name"),
+        (["-b", "me/b", "-n", "you"], "names another namespace than --namespace you"),
+        (["-n", "me"], "--namespace: says how to upload; name the --bucket too"),
+        (["--private"], "--private: says how to upload"),
+        (["--redact"], "--redact: says how to upload"),
+        (["--yes"], "--yes: says how to upload"),
+    ],
+)
+def test_upload_that_cannot_be_is_refused_before_the_run(tmp_path, capsys, words, said):
+    with pytest.raises(SystemExit) as exit_:
+        lesson_parser(tmp_path).parse_args(words)
+    error = capsys.readouterr().err
+    assert exit_.value.code == 2
+    assert error.startswith("error: argument ") and said in error and error.count("\n") == 1
+
+
+def test_missing_token_is_told_before_the_run(tmp_path):
+    home = {
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_TOKEN": "",
+        "HF_TOKEN_PATH": str(tmp_path / "token"),
+    }
+    flags = ("-b", "bucket", "--trace_dir", str(tmp_path / "t"))
+    process = run_lesson("02_linear.py", *flags, environment={**home, "HF_HUB_OFFLINE": ""})
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith("error: --bucket: no Hugging Face token; run `hf auth login`")
+    token = "hf_" + "x" * 34
+    process = run_lesson("02_linear.py", *flags, environment={**home, "HF_TOKEN": token})
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith("error: --bucket: HF_HUB_OFFLINE is set")
+    assert not (tmp_path / "t").exists()
+
+
+def test_upload_that_fails_says_how_to_send_the_trace_later(tmp_path):
+    nobody = "http://127.0.0.1:9"
+    network = {"HF_TOKEN": "hf_" + "x" * 34, "HF_HUB_OFFLINE": "", "HF_ENDPOINT": nobody}
+    folder = tmp_path / "my traces"
+    flags = ("-b", "bucket", "-n", "me", "--private", "--trace_dir", str(folder))
+    process = run_lesson("02_linear.py", *flags, environment=network)
+    trace = folder / "cpu_1024_32_64_eager.json"
+    assert process.returncode == 1 and trace.exists()
+    note, error = process.stderr.splitlines()[-2:]
+    assert note == (
+        f"note: nothing is lost; later: trace-util upload '{trace}' -b bucket -n me --private"
+    )
+    assert error.startswith(f"error: {nobody} cannot be reached")
+
+
 # Device
 
 
@@ -230,10 +315,28 @@ def test_failed_export_leaves_the_earlier_trace(tmp_path, monkeypatch):
     with pytest.raises(TraceError, match="cpu_t.json: not written: No space left on device"):
         save(run, prof, unprofiled=step_time(lambda: None, CPU), relative_error=None)
     assert run.path.read_text() == "an earlier trace"
-    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".json", ".txt"]
+    assert [p.name for p in tmp_path.iterdir()] == ["cpu_t.json"]
+
+
+@pytest.mark.parametrize("written", [None, '{ "schemaVersion": 1, "traceEvents": [ {"na'])
+def test_trace_that_the_profiler_cut_off_is_not_kept(tmp_path, monkeypatch, written):
+    run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path))
+    prof = recorded(run)
+
+    def full(path: str) -> None:
+        Path(f"{path}.tmp").write_text("{ half")
+        if written is not None:
+            Path(path).write_text(written)
+
+    monkeypatch.setattr(prof, "export_chrome_trace", full)
+    said = "cpu_t.json: not written: the profiler could not write all of it; is the disk full"
+    with pytest.raises(TraceError, match=said):
+        save(run, prof, unprofiled=step_time(lambda: None, CPU), relative_error=None)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_command_leaves_out_where_the_trace_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_" + "x" * 34)
     words = ["--in_dim=5", "-b", "bucket", "-n", "me", "--trace-dir=x", "--yes", "--compile"]
     monkeypatch.setattr(sys, "argv", ["99_lesson.py", *words])
     run = small_run(tmp_path, monkeypatch, *words)
@@ -344,12 +447,19 @@ def test_bad_request_is_one_line(tmp_path, script, flags, said):
     assert not list(tmp_path.glob("t/*"))
 
 
-def test_unwritable_folder_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    process = run_lesson("02_linear.py", "--trace_dir", str(tmp_path / "file" / "t"))
+def test_unwritable_folder_is_one_line():
+    process = run_lesson("02_linear.py", "--trace_dir", "/proc/none")
     assert process.returncode == 1
-    assert process.stderr.startswith(f"error: --trace_dir {tmp_path}/file/t: Not a directory")
-    assert "Traceback" not in process.stderr
+    assert process.stderr.startswith("error: --trace_dir /proc/none: ")
+    assert process.stderr.count("\n") == 1
+
+
+def test_unwritable_cache_of_the_compiler_is_named(monkeypatch):
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "/proc/none")
+            with pytest.raises(TraceError, match=f"{name} /proc/none: .*; choose another folder"):
+                require_compile(CPU)
 
 
 def test_compile_without_a_compiler_is_one_line(tmp_path):

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+# Before torch, whose import takes seconds.
+from . import interruption as interruption  # isort: split
+
+from ..report.text import shell_word
 from .device import require_compile
 from .flags import COMPILE_MODES, DTYPES, LessonParser, size
 from .kernels import interpretable, needs_kernel
@@ -37,6 +41,7 @@ __all__ = [
     "save",
     "say",
     "section",
+    "shell_word",
     "size",
     "step_time",
     "sweep",

@@ -13,6 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, supported_activities
 
 from ..events import TraceError
+from .folders import require_writable
 from .output import say
 
 TORCH_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -20,6 +21,11 @@ TORCH_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.flo
 # bf16 arithmetic starts with compute capability 8.0; below, PyTorch emulates it in float32.
 # https://docs.nvidia.com/cuda/cuda-c-programming-guide/#compute-capabilities
 BF16_CAPABILITY = (8, 0)
+
+EAGER = "leave it out, which records the eager run"
+# Where Inductor and Triton keep what they compiled (torch/_inductor/runtime/cache_dir_utils.py and
+# triton/knobs.py); without them it is a folder for temporary files, or in the home folder.
+CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
 def choose_device(name: str) -> torch.device:
@@ -64,7 +70,7 @@ def require_compile(device: torch.device) -> None:
     """
     has_triton = importlib.util.find_spec("triton") is not None
     if device.type == "cuda" and not has_triton:
-        raise TraceError("--compile: Triton is not installed (pip install triton); leave it out")
+        raise TraceError(f"--compile: Triton is not installed (pip install triton); {EAGER}")
     variable, names = (
         ("CC", ("gcc", "clang", "cc"))
         if device.type == "cuda"
@@ -73,9 +79,12 @@ def require_compile(device: torch.device) -> None:
     chosen = os.environ.get(variable)
     if not any(shutil.which(name) for name in ([chosen] if chosen else names)):
         missing = f"{variable}={chosen} is" if chosen else f"a compiler ({', '.join(names)}) is"
-        raise TraceError(f"--compile: {missing} not on the PATH; install one, or leave it out")
+        raise TraceError(f"--compile: {missing} not on the PATH; install one, or {EAGER}")
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        raise TraceError("--compile: Python.h is missing (python3-dev on Debian); or leave it out")
+        raise TraceError(f"--compile: Python.h is missing (python3-dev on Debian); or {EAGER}")
+    for name in CACHE_VARIABLES:
+        if os.environ.get(name):
+            require_writable(Path(os.environ[name]), name)
 
 
 def profiler_activities(device: torch.device) -> list[ProfilerActivity]:

@@ -11,9 +11,13 @@ import torch
 
 from ..cli import DEBUG_VARIABLE
 from ..events import TraceError
+from ..report.hints import say
+from ..standard_output import INTERRUPTED, OutputError, give_output_up, in_words
 
 # How torch words a failed allocation (c10/core/impl/alloc_cpu.cpp, ATen's storage size check).
 NO_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "size calculation overflowed")
+
+INTERRUPTION = "interrupted"
 
 
 def one_line(error: BaseException, sizes: Sequence[str]) -> str | None:
@@ -28,14 +32,16 @@ def one_line(error: BaseException, sizes: Sequence[str]) -> str | None:
 
 def _known(error: BaseException, sizes: Sequence[str]) -> str | None:
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+        return INTERRUPTION
+    if isinstance(error, OSError):
+        return in_words(error)
     text = " ".join(str(error).split())
     out_of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError) or (
         isinstance(error, RuntimeError) and any(words in text for words in NO_MEMORY_TEXTS)
     )
     if out_of_memory:
         return f"out of memory; reduce {' or '.join(sizes)}"
-    if isinstance(error, TraceError | OSError):
+    if isinstance(error, TraceError):
         return text
     module = type(error).__module__
     if module.startswith(("torch._dynamo", "torch._inductor")):
@@ -44,14 +50,21 @@ def _known(error: BaseException, sizes: Sequence[str]) -> str | None:
 
 
 def speak_plainly(sizes: Sequence[str]) -> None:
-    """From here on an uncaught error of this process is one line on stderr and exit code 1."""
+    """From here on an uncaught error of this process is one line on stderr and exit code 1.
+
+    After Ctrl-C the code is 130. When the reader of the output has left (``| head``) no line is
+    needed.
+    """
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         message = one_line(error, sizes)
         if message is None or os.environ.get(DEBUG_VARIABLE):
             sys.__excepthook__(kind, error, trace)
             return
-        print(f"error: {message}", file=sys.stderr, flush=True)
-        raise SystemExit(1)
+        if isinstance(error, BrokenPipeError | OutputError):
+            give_output_up()
+        if not isinstance(error, BrokenPipeError):
+            say(f"error: {message}")
+        raise SystemExit(INTERRUPTED if message == INTERRUPTION else 1)
 
     sys.excepthook = hook

@@ -3,35 +3,63 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
+
+from ..events import TraceError
+from ..report.text import clean
 
 DTYPES = ("bf16", "fp16", "fp32")
 # https://docs.pytorch.org/docs/stable/generated/torch.compile.html
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 MAX_SIZE = 2**31 - 1  # one dimension; cuBLAS takes 32-bit sizes
+MAX_STEPS = 100_000
+# https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
+MIN_SEED, MAX_SEED = -(2**63), 2**64 - 1
 
 
 def size(text: str) -> int:
     """The dimension that ``text`` spells: a whole number from 1 to 2**31 - 1."""
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if not 1 <= value <= MAX_SIZE:
-        raise argparse.ArgumentTypeError(f"{value} is not between 1 and {MAX_SIZE}")
-    return value
+    return _whole_number(text, 1, MAX_SIZE)
 
 
 def steps(text: str) -> int:
     """The number of profiler steps that ``text`` spells: a whole number, 0 or more."""
+    return _whole_number(text, 0, MAX_STEPS)
+
+
+def recorded_steps(text: str) -> int:
+    """The number of steps to record that ``text`` spells: a whole number, 1 or more."""
+    return _whole_number(text, 1, MAX_STEPS)
+
+
+def seed(text: str) -> int:
+    """The seed that ``text`` spells: a whole number that torch's generators take."""
+    return _whole_number(text, MIN_SEED, MAX_SEED)
+
+
+def folder(text: str) -> str:
+    """The folder that ``text`` names, which need not be there yet."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty name; name a folder, or leave the flag out")
+    path = Path(text)
+    there = next((one for one in (path, *path.parents) if os.path.lexists(one)), None)
+    if there is not None and not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{clean(str(there))} is no folder; name another one")
+    return text
+
+
+def _whole_number(text: str, low: int, high: int) -> int:
+    shown = text if len(text) <= 40 else f"{text[:40]}…"
     try:
         value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if not 0 <= value <= 100_000:
-        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 100000")
+    except ValueError:  # also that of a text with more digits than Python reads
+        raise argparse.ArgumentTypeError(f"{shown!r} is not a whole number") from None
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{shown} is not between {low} and {high}")
     return value
 
 
@@ -55,14 +83,19 @@ class LessonParser(argparse.ArgumentParser):
         group = self.add_argument_group("recording")
         add = group.add_argument
         toggle = argparse.BooleanOptionalAction
-        add("--trace_dir", default=trace_dir, help="where the trace goes (default: %(default)s)")
+        add(
+            "--trace_dir",
+            type=folder,
+            default=trace_dir,
+            help="where the trace goes (default: %(default)s)",
+        )
         add(
             "--device", choices=("auto", "cuda", "cpu"), default="auto", help="default: %(default)s"
         )
-        add("--seed", type=int, default=0, help="of the random weights and inputs (default: 0)")
+        add("--seed", type=seed, default=0, help="of the random weights and inputs (default: 0)")
         add("--wait", type=steps, default=1, help="steps before the profiler starts (default: 1)")
         add("--warmup_steps", type=steps, default=1, help="steps it discards (default: 1)")
-        add("--active", type=size, default=3, help="steps it records (default: 3)")
+        add("--active", type=recorded_steps, default=3, help="steps it records (default: 3)")
         add("--steps", type=steps, help="steps to run (default: wait + warmup_steps + active)")
         add("--record_shapes", action=toggle, default=True, help="record the ops' input shapes")
         add("--with_stack", action=toggle, default=False, help="record Python frames (large files)")
@@ -80,7 +113,7 @@ class LessonParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
-        """The flags; exits with code 2 when they ask for fewer steps than the schedule needs."""
+        """The flags; exits with code 2 when they contradict each other."""
         words = sys.argv[1:] if args is None else list(args)
         parsed = super().parse_args([self._own_spelling(word) for word in words], namespace)
         needed = parsed.wait + parsed.warmup_steps + parsed.active
@@ -92,10 +125,25 @@ class LessonParser(argparse.ArgumentParser):
                 f"argument --steps: {parsed.steps} steps are too few for wait={parsed.wait} + "
                 f"warmup={parsed.warmup_steps} + active={parsed.active}; at least {needed}"
             )
+        self._check_sharing(parsed)
         return parsed
 
+    def _check_sharing(self, parsed: argparse.Namespace) -> None:
+        """A bucket that can never be is told before the run, which may take minutes."""
+        if parsed.bucket is None:
+            for name in ("namespace", "private", "yes", "redact"):
+                if getattr(parsed, name) not in (None, False):
+                    self.error(f"argument --{name}: says how to upload; name the --bucket too")
+            return
+        from ..share.address import bucket_name
+
+        try:
+            bucket_name(parsed.bucket, parsed.namespace)
+        except TraceError as error:
+            self.error(f"argument -b/--bucket: {error}")
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"error: {clean(message)} (see {self.prog} --help)\n")
 
     def _own_spelling(self, word: str) -> str:
         if not word.startswith("--"):
@@ -106,11 +154,7 @@ class LessonParser(argparse.ArgumentParser):
 
     def sizes(self) -> list[str]:
         """The flags that set a dimension of the workload: what to reduce when memory runs out."""
-        return [
-            action.option_strings[0]
-            for action in self._actions
-            if action.type is size and action.dest != "active"
-        ]
+        return [action.option_strings[0] for action in self._actions if action.type is size]
 
     def unusual(self, parsed: argparse.Namespace, *names: str) -> str:
         """``_value`` of each named flag that is not at its default, for the trace's name.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
+
+from ..report import hints
 
 
 def is_first_rank() -> bool:
@@ -14,7 +15,7 @@ def is_first_rank() -> bool:
 def say(text: str) -> None:
     """Print a hint to stderr, so that what a lesson prints to stdout stays data."""
     if is_first_rank():
-        print(text, file=sys.stderr, flush=True)
+        hints.say(text)
 
 
 def section(title: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from ..claims import check
@@ -15,7 +17,9 @@ from ..report import text
 from ..report.check import lesson_lines
 from .health import complaints
 from .output import is_first_rank, say, section
+from .run import Run
 from .save import Saved
+from .sharing import share
 
 
 def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
@@ -41,61 +45,48 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
     for line in take_away:
         print(f"- {line}")
     section("Look at it")
-    print(f"trace-util explain {saved.trace}")
-    print(f"trace-util open {saved.trace}")
+    own = text.shell_word(str(saved.trace))
+    print(f"trace-util explain {own}")
+    print(f"trace-util open {own}")
     twin = recorded_twin(saved) if saved.run.device.type == "cpu" else None
     if twin:
-        print(f"trace-util explain {twin}    # the same run, recorded on a GPU")
-    if saved.run.flags.bucket:
-        share(saved)
-
-
-def share(saved: Saved) -> None:
-    """Upload the trace and its table as ``--bucket`` asks, and print the link.
-
-    In the bucket it lies where ``trace-util upload traces`` would put it. Exits with code 1 when
-    something was not sent.
-    """
-    from ..report.upload import upload_text
-    from ..share import upload_traces
-
-    flags = saved.run.flags
-    section("Share")
-    upload = upload_traces(
-        [saved.trace, saved.table],
-        flags.bucket,
-        namespace=flags.namespace,
-        private=flags.private,
-        yes=flags.yes,
-        redact=flags.redact,
-        root=saved.trace.resolve().parents[1],
-        quiet=not sys.stderr.isatty(),
-    )
-    print(upload_text(upload, text.style_of(sys.stdout)))
-    if upload.failed:
-        raise SystemExit(1)
+        print(f"trace-util explain {text.shell_word(str(twin))}    # {origin(twin)}")
+    share(saved.run.flags, [saved.trace, saved.table])
+    sys.stdout.flush()
 
 
 def recorded_twin(saved: Saved) -> Path | None:
-    """The recorded GPU trace that comes closest to this run; ``None`` without the project's own.
-
-    That is the one of the same sizes if there is one, else one of the same variant.
-    """
+    """The recorded GPU trace that comes closest to this run; ``None`` without the project's own."""
     top = Path(sys.argv[0]).parent
     known = sorted(top.glob(f"traces/recorded/*/{saved.run.lesson}/*.json.gz"))
-    tag = saved.run.tag.removeprefix("cpu_")
+    return min(known, key=partial(_distance, saved.run), default=None)
 
-    def distance(path: Path) -> tuple[bool, bool, str]:
-        name = path.name.removesuffix(".json.gz")
-        return name != tag, not name.endswith(f"_{saved.run.variant}"), name
 
-    return min(known, key=distance, default=None)
+def _distance(run: Run, path: Path) -> tuple[bool, int, float]:
+    """How unlike a recorded trace is by its name: another variant, other words, other sizes."""
+    name = path.name.removesuffix(".json.gz")
+    own, other = run.tag.removeprefix("cpu_").split("_"), name.split("_")
+    pairs = list(zip(own, other, strict=False))
+    sizes = [(int(a), int(b)) for a, b in pairs if a.isdecimal() and b.isdecimal()]
+    words = sum(a != b for a, b in pairs) - sum(a != b for a, b in sizes)
+    return (
+        not name.endswith(f"_{run.variant}"),
+        words + abs(len(own) - len(other)),
+        sum(abs(math.log(a / b)) for a, b in sizes),
+    )
+
+
+def origin(path: Path) -> str:
+    """How a recorded trace came about: its GPU and the command, which may differ from the run's."""
+    header = read_trace(path, columns="summary").header
+    return f"recorded on {header.run['gpu']} by: {header.run['command']}"
 
 
 def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
     """What the trace holds, as name and value, in the order in which one would ask."""
+    size = text.size(trace.size_bytes)
     rows = [
-        ("trace", f"{saved.trace} ({text.size(trace.size_bytes)}), table {saved.table.name}"),
+        ("trace", f"{text.clean(str(saved.trace))} ({size}), table {saved.table.name}"),
         ("steps", ", ".join(step.name for step in facts.steps) or "none"),
         ("kernels", kernels(facts)),
     ]

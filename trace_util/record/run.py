@@ -19,6 +19,7 @@ from torch.profiler import ProfilerActivity
 from .. import __version__
 from ..cli import speak_anywhere
 from ..events import TraceError
+from ..standard_output import guard_output
 from .device import (
     choose_device,
     driver_version,
@@ -29,7 +30,9 @@ from .device import (
 )
 from .errors import speak_plainly
 from .flags import LessonParser
+from .folders import require_writable
 from .output import say
+from .sharing import require_login
 
 # Where it is said who is asking, not what was run; these stay out of the trace.
 PRIVATE_FLAGS = ("trace_dir", "bucket", "namespace", "private", "yes", "redact")
@@ -72,12 +75,16 @@ def begin(
         TraceError: the device, the dtype, torch.compile or the folder cannot be had.
     """
     speak_anywhere()
+    guard_output()
     speak_plainly(parser.sizes())
     # Kineto writes lines of its own to stderr, errors about absent GPUs among them; what matters of
     # them the health check says after the run. 6 is above every level it has.
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     # Said of every schedule that ends a cycle, and of no consequence with one cycle (torch 2.11).
     warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each cycle")
+    warnings.filterwarnings("ignore", message="Profiler won't be using warmup")
+    if not flags.warmup_steps:
+        say("note: --warmup_steps 0: the first recorded step also pays for the profiler's start")
     device = choose_device(flags.device)
     dtype = require_dtype(flags.dtype, device)
     if variant == "compile":
@@ -86,9 +93,10 @@ def begin(
         raise TraceError("--cuda_graph: needs a GPU; leave it out")
     if getattr(flags, "cuda_graph", False) and flags.sweep:
         raise TraceError("--cuda_graph: captures one size, and --sweep runs many; leave one out")
+    require_login(flags)
     rank = os.environ.get("RANK")
     tag = ("cpu_" if device.type == "cpu" else "") + tag + (f"_rank{rank}" if rank else "")
-    require_writable(Path(flags.trace_dir))
+    require_writable(Path(flags.trace_dir), "--trace_dir")
     lesson = Path(sys.argv[0]).stem
     if device.type == "cpu":
         say(f"note: {lesson} runs on the CPU, so nothing that a GPU does can be seen in this trace")
@@ -98,29 +106,15 @@ def begin(
     )
 
 
-def require_writable(folder: Path) -> None:
-    """Returns when a file can be written in ``folder``, which is made if it is missing.
-
-    Raises:
-        TraceError: it cannot, and why; better now than after the run.
-    """
-    probe = folder / f".probe-{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise TraceError(f"--trace_dir {folder}: {error.strerror}; choose another folder") from None
-
-
 def ranks(parser: LessonParser) -> tuple[int, int]:
     """This process's rank and the number of ranks, as torchrun tells them in the environment.
 
     Exits with code 2 when the lesson was started without torchrun.
     """
-    if "RANK" not in os.environ:
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
         parser.error(f"start it with torchrun --nproc_per_node 2 {Path(sys.argv[0]).name}")
-    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def command(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -22,6 +23,8 @@ TABLE_ROWS = 15
 # Kineto's last key is the path that it wrote to, which would give the reader's folders away
 # (libkineto/src/output_json.cpp, ChromeTraceLogger::finalizeTrace).
 TRACE_NAME = re.compile(rb'"traceName": "(?:[^"\\]|\\.)*"')
+# Kineto does not tell of a full disk: it leaves the file out or cuts it off.
+CUT_OFF = "the profiler could not write all of it; is the disk full?"
 END_BYTES = 16_384  # more than either end of the file needs to hold its own keys
 
 
@@ -53,10 +56,10 @@ def save(
     saved = Saved(run, run.path, run.path.with_suffix(".txt"))
     replaced = saved.trace.exists()
     try:
-        with whole_file(saved.table) as part:
-            part.write_text(_table(prof, run) + "\n")
-        with whole_file(saved.trace) as part:
-            _export(prof, part, facts, saved.trace.name)
+        # Both are written before either takes its name: no table is left without its trace.
+        with whole_file(saved.table) as table, whole_file(saved.trace) as trace:
+            table.write_text(_table(prof, run) + "\n", encoding="utf-8")
+            _export(prof, trace, facts, saved.trace.name)
     except OSError as error:
         raise TraceError(f"{saved.trace}: not written: {error.strerror or error}") from None
     if replaced:
@@ -90,6 +93,8 @@ def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> N
     plain = part.with_suffix(".kineto")
     try:
         prof.export_chrome_trace(str(plain))
+        if not plain.exists():
+            raise OSError(errno.ENOSPC, CUT_OFF)
         with plain.open("rb") as source, part.open("wb") as target:
             head = source.read(END_BYTES)
             before, brace, after = head.partition(b"{")
@@ -103,6 +108,11 @@ def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> N
             tail = target.read()
             target.seek(start)
             target.truncate()
-            target.write(TRACE_NAME.sub(lambda _: own_name, tail))
+            tail, ends = TRACE_NAME.subn(lambda _: own_name, tail)
+            target.write(tail)
+        if not ends or not tail.rstrip().endswith(b"}"):
+            raise OSError(errno.ENOSPC, CUT_OFF)
     finally:
         plain.unlink(missing_ok=True)
+        # Kineto's name for it until it is whole (seen with torch 2.15).
+        plain.with_name(f"{plain.name}.tmp").unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +21,11 @@ from ..links import link
 from ..plot.sweep import draw_sweep
 from ..reader import read_trace
 from ..report import sweep as report
+from ..report.text import clean
 from .output import say, section
 from .run import Run, run_facts
 from .save import save, whole_file
+from .sharing import share
 from .timing import step_time
 
 # A CPU takes minutes for what a GPU does in a millisecond; the curve is clear long before.
@@ -71,6 +74,8 @@ def sweep(
     print(report.table(result))
     print(report.crossover(result))
     _write(folder, result)
+    share(run.flags, [folder])
+    sys.stdout.flush()
 
 
 def _measure(
@@ -113,10 +118,10 @@ def _write(folder: Path, result: dict[str, Any]) -> None:
     path = folder.with_suffix(".json")
     with whole_file(path) as part:
         part.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"\ntable   {path}\ntraces  {folder}/")
+    print(f"\ntable   {clean(str(path))}\ntraces  {clean(str(folder))}/")
     figure = path.with_suffix(".svg")
     try:
         draw_sweep(result, figure)
-        print(f"figure  {figure}")
+        print(f"figure  {clean(str(figure))}")
     except TraceError as error:
         say(f"note: {error}")

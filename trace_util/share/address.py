@@ -47,9 +47,10 @@ def bucket_name(text: str, namespace: str | None = None) -> BucketName:
     if slash and namespace and own != namespace:
         raise TraceError(f"{text}: names another namespace than --namespace {namespace}; say one")
     chosen = own if slash else namespace
-    for part, what in ((chosen, "namespace"), (name, "bucket")):
+    given = text if slash else str(namespace)
+    for part, what, said in ((chosen, "namespace", given), (name, "bucket", text)):
         if part is not None:
-            _check_name(part, what, text)
+            _check_name(part, what, said)
     return BucketName(chosen, name)
 
 

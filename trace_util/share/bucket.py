@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from huggingface_hub import HfApi, get_token
+from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from trace_util.events import TraceError
@@ -173,6 +173,11 @@ def current_token(token: str | None) -> str | None:
     if not found.isascii() or not found.isprintable() or " " in found:
         raise Refusal("the token holds characters that no token has; copy it again")
     return found or None
+
+
+def is_offline() -> bool:
+    """Whether the client was told to send no request."""
+    return bool(constants.HF_HUB_OFFLINE)
 
 
 def content_hashes(paths: Sequence[Path]) -> list[str]:
