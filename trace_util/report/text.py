@@ -223,7 +223,6 @@ def table(
     """
     # A tenth of a second to import, which `--json` and `--help` are spared.
     from rich.console import Console
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -234,7 +233,8 @@ def table(
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column, width in zip(columns, widths, strict=True):
         title = Text(column.title)
-        grid.add_column(title, justify="right" if column.right else "left", min_width=width)
+        side = "right" if column.right else "left"
+        grid.add_column(title, justify=side, width=width, no_wrap=True)
     for row in cells:
         grid.add_row(
             *(Text(shortened(cell, width)) for cell, width in zip(row, widths, strict=True))
@@ -242,13 +242,13 @@ def table(
     out = StringIO()
     console = Console(
         file=out,
-        width=1 + indent + sum(widths) + 2 * len(widths),  # never a reason to wrap
+        width=1 + sum(widths) + 2 * len(widths),  # never a reason to wrap
         color_system="standard" if style.colour else None,
         force_terminal=style.colour,
         legacy_windows=False,
     )
-    console.print(Padding(grid, (0, 0, 0, indent), expand=False), no_wrap=True, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    console.print(grid, no_wrap=True, soft_wrap=True)
+    return "\n".join(f"{'':{indent}}{line}".rstrip() for line in out.getvalue().splitlines())
 
 
 def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> list[int]:
