@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from lesson_runs import ROOT, SMALL_MLP, events_of, run_lesson
+from loopback_hub import loopback_hub
 
 RUNS = {
     "01_matmul": (("--size", "16"), "cpu_16_bf16_cold_eager", "matmul_add"),
@@ -238,7 +239,10 @@ def test_parallel_lesson_without_torchrun_is_one_line():
 
 
 def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):
-    process = run_lesson("01_matmul.py", "--sweep", "--dtype", "fp32", "--trace_dir", str(tmp_path))
+    flags = ("--sweep", "--dtype", "fp32", "--trace_dir", str(tmp_path), "-b", "mine", "--yes")
+    with loopback_hub(tmp_path / "hub") as hub:
+        network = {"HF_ENDPOINT": hub.url, "HF_TOKEN": "ada-token", "HF_HUB_OFFLINE": ""}
+        process = run_lesson("01_matmul.py", *flags, environment=network)
     assert process.returncode == 0, process.stderr
     result = json.loads((tmp_path / "sweep_cpu_size_fp32_eager.json").read_text())
     values = [point["value"] for point in result["points"]]
@@ -250,6 +254,10 @@ def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):
             [point["value"]] * 2
         ] * 3
         assert point["flops"] == 2 * point["value"] ** 3 + point["value"] ** 2
+    name = f"{tmp_path.name}/sweep_cpu_size_fp32_eager"
+    assert {f"{name}/size_{value}.json.gz" for value in values} <= set(
+        hub.buckets["ada/mine"].files
+    )
     if len(values) < 8:
         assert f"stopped at --size {values[-1]}" in process.stderr
         assert result["points"][-1]["unprofiled_step_us"]["median"] > 1e5
