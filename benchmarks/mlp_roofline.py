@@ -20,8 +20,8 @@ def draw_roofline(result: Result, path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 5.5), layout="constrained")
     ridge = gemm / copy
     axes.plot([1, ridge, 1e5], [copy, gemm, gemm], color="black", linewidth=1)
-    axes.annotate(f"copy, {copy:.2f} TB/s", (3, copy * 3), rotation=38, va="bottom")
-    axes.annotate(f"GEMM, {gemm:.0f} TFLOP/s", (ridge * 3, gemm * 1.05), va="bottom")
+    axes.annotate(f"copy, {copy:.2f} TB/s", (2.4, copy * 3.4), rotation=34, va="bottom")
+    axes.annotate(f"GEMM, {gemm:.0f} TFLOP/s", (ridge * 3, gemm * 1.25), va="bottom")
     markers = dict(zip(dict.fromkeys(r["shape"] for r in result["mlp"]), "osD^v", strict=False))
     drawn = [name for name in ("eager", "compile", "fused graph", "fused")]
     for colour, name in zip(("tab:gray", "tab:blue", "tab:green", "tab:red"), drawn, strict=True):

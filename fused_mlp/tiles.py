@@ -87,10 +87,14 @@ def launch_for(tokens: int, columns: int, gpu: Gpu, describable: bool) -> Launch
     return Launch("descriptor", MIDDLE)
 
 
-@torch.compiler.assume_constant_result  # a compiled model need not look into it
-@functools.cache
+@torch.compiler.assume_constant_result  # a compiler would look through the cache, with a warning
 def gpu_of(device: int | None) -> Gpu:
     """What the launch depends on. Triton's interpreter is taken for one multiprocessor."""
+    return _gpu_of(device)
+
+
+@functools.cache
+def _gpu_of(device: int | None) -> Gpu:
     if INTERPRETED:
         return Gpu(multiprocessors=1, copy_engine=True, hopper=False)
     found = torch.cuda.get_device_properties(device)

@@ -186,6 +186,15 @@ def test_a_compiled_model_may_hold_the_module():
     torch.testing.assert_close(compiled(x), fused(x + 1))
 
 
+def test_a_compiler_takes_the_gpu_as_given(monkeypatch):
+    monkeypatch.setattr(tiles, "_gpu_of", lambda device: H200)
+    torch.compiler.reset()
+    compiled = torch.compile(
+        lambda x: x + tiles.gpu_of(0).multiprocessors, backend="eager", fullgraph=True
+    )
+    assert compiled(torch.zeros(2)).tolist() == [132, 132]
+
+
 @pytest.mark.parametrize(
     ("shape", "gpu", "kernels", "reason"),
     [
