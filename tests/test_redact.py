@@ -262,4 +262,28 @@ def test_command_reports_without_an_output_and_refuses_to_overwrite(planted, tmp
     assert document["findings"][0] == {"kind": "secret", "where": '"HF_TOKEN"', "times": 1}
     assert document["strings_changed"] > 0
     assert main(["redact", str(tmp_path / "none.json")]) == 1
-    assert capsys.readouterr().err == f"error: {tmp_path / 'none.json'}: No such file or directory\n"
+    said = f"error: {tmp_path / 'none.json'}: No such file or directory\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer"),
+        (b"", "an empty file"),
+        (b"<!doctype html><title>Sign in</title>", "an HTML page"),
+        (b'"x"', "JSON, but no trace"),
+        (b"null", "JSON, but no trace"),
+        (bytes(range(256)), "a binary file of an unknown kind"),
+        (b'{"ph": 1}', "JSON, but no trace"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+@pytest.mark.parametrize("out", [[], ["out.json"]])
+def test_what_is_no_trace_is_not_called_clean(content, what, out, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("in.json").write_bytes(content)
+    assert main(["redact", "in.json", *out]) == 1
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith(f"error: in.json: {what}")
+    assert not Path("out.json").exists()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from trace_util.document import EVENTS_KEY, JUNK, Document
-from trace_util.sources import Source
+from trace_util.sources import CUT_OFF, DAMAGED, Source
 from trace_util.sweeps import KEYS as SWEEP_KEYS
 
 # How files start that have been given for traces, and what they are.
@@ -31,6 +31,8 @@ STARTS: Final = (
     (b"Traceback (most recent call last)", "the output of a program that failed, not a trace"),
 )
 
+WHOLE_BYTES: Final = 4000  # what is shorter is looked at as a whole; a document keeps 4096
+
 NO_EVENTS: Final = "no events; did the schedule reach its active steps?"
 
 
@@ -43,6 +45,8 @@ def _reason(source: Source, document: Document) -> str:
     start = document.start.lstrip()
     if not source.bytes_read:
         return "an empty file; was the export interrupted?"
+    if not document.window.text_bytes and {CUT_OFF, DAMAGED} & source.notes.keys():
+        return "a gzip file that is cut off or damaged before its first byte of text; copy it again"
     if not document.window.text_bytes:
         return "an empty gzip file: an empty trace; was the export interrupted?"
     for bytes_, what in STARTS:
@@ -58,7 +62,24 @@ def _reason(source: Source, document: Document) -> str:
         return "nothing but zero bytes; the disk may have filled up while it was written"
     if b"\x00" in start:
         return "a binary file of an unknown kind, not a trace"
+    if document.window.text_bytes < WHOLE_BYTES and (kind := _kind_of(start)):
+        return f"JSON, but no trace: it is {kind}, and a trace is an object or a list"
     return f"not JSON, and so no trace (it starts with {_quoted(start)})"
+
+
+def _kind_of(text: bytes) -> str:
+    """What a whole JSON text is, if it is one: ``a number``."""
+    try:
+        return _kind(json.loads(text))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    names = {str: "a text", dict: "an object", list: "a list"}
+    return names[type(value)] if type(value) in names else "a number"
 
 
 def _list_reason(document: Document) -> str:
@@ -69,6 +90,9 @@ def _list_reason(document: Document) -> str:
 
 def _object_reason(document: Document) -> str:
     header = document.header
+    if not document.lists and not isinstance(header.get(EVENTS_KEY), (list, type(None))):
+        what = _kind(header[EVENTS_KEY])
+        return f"its traceEvents is {what} and not a list of events; did the export fail?"
     if document.lists or EVENTS_KEY in header:
         if document.intake.skipped or document.intake.repairs:
             return "no event of it can be read" + _counts(document)

@@ -1,0 +1,40 @@
+"""Why a file is no trace: what it is said to be instead."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from trace_util.events import TraceError
+from trace_util.reader import read_trace
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"null", "JSON, but no trace: it is null, and a trace is an object or a list"),
+        (b' "x"\n', "JSON, but no trace: it is a text, and a trace is an object or a list"),
+        (b"-1.5e3", "JSON, but no trace: it is a number, and a trace is an object or a list"),
+        (b"true", "JSON, but no trace: it is true, and a trace is an object or a list"),
+        (b"nulll", 'not JSON, and so no trace (it starts with "nulll")'),
+        (b'"x', 'not JSON, and so no trace (it starts with "\\"x")'),
+        (b'{"traceEvents": 5}', "its traceEvents is a number and not a list of events"),
+        (b'{"traceEvents": null}', "no events; did the schedule reach its active steps?"),
+        (b'{"traceEvents": "[]"}', "its traceEvents is a text and not a list of events"),
+        (b'{"traceEvents": {"a": [1]}}', "its traceEvents is an object and not a list of events"),
+        (b'{"traceEvents": []}', "no events; did the schedule reach its active steps?"),
+        (gzip.compress(b"x")[:6], "a gzip file that is cut off or damaged before its first byte"),
+        (gzip.compress(b'{"traceEvents": []}')[:10], "a gzip file that is cut off"),
+        (gzip.compress(b""), "an empty gzip file: an empty trace; was the export interrupted?"),
+        (b"", "an empty file; was the export interrupted?"),
+    ],
+    ids=lambda value: repr(value)[:28],
+)
+def test_what_is_no_trace_is_called_what_it_is(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(TraceError) as error:
+        read_trace(path)
+    assert str(error.value).startswith(f"{path}: {said}")
