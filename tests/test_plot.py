@@ -338,26 +338,26 @@ def test_a_png_without_matplotlib_is_one_line_that_names_the_extra(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "code"),
     [
-        (["-o", "x.pdf"], "x.pdf: a figure is an .svg or a .png"),
-        (["-o", "x.svg", "--step", "9"], "has no step 9; it has 2, 3, 4"),
-        (["-o", "x.svg", "--range", "5:1"], "--range 5:1: give two times in µs"),
-        (["-o", "x.svg", "--range", "nan:1"], "--range nan:1: give two times in µs"),
-        (["-o", "x.svg", "--range", "900000:900001"], "nothing happens from 900000 to 900001 µs"),
-        (["-o", "x.svg", "--range", "0:1", "--step", "2"], "both say what to show"),
-        (["-o", "x.svg", "--width", "12"], "--width 12: give 480 to 4000 px"),
-        (["-o", "x.png", "--theme", "auto"], "only an .svg can follow the reader"),
-        (["-o", "no/such/folder/x.svg"], "not written: No such file or directory"),
+        (["-o", "x.pdf"], "x.pdf: a figure is an .svg or a .png", 2),
+        (["-o", "x.svg", "--step", "9"], "has no step 9; it has 2, 3, 4", 1),
+        (["-o", "x.svg", "--range", "5:1"], "--range 5:1: give two times in µs", 2),
+        (["-o", "x.svg", "--range", "nan:1"], "--range nan:1: give two times in µs", 2),
+        (["-o", "x.svg", "--range", "900000:900001"], "nothing happens from 900000 to", 1),
+        (["-o", "x.svg", "--range", "0:1", "--step", "2"], "both say what to show", 2),
+        (["-o", "x.svg", "--width", "12"], "--width 12: give 480 to 4000 px", 2),
+        (["-o", "x.png", "--theme", "auto"], "only an .svg can follow the reader", 2),
+        (["-o", "no/such/folder/x.svg"], "not written: No such file or directory", 1),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_drawn_is_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], said: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", str(MATMUL), *arguments]) == 1
+    assert main(["plot", str(MATMUL), *arguments]) == code
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

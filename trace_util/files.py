@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
 from trace_util.sweeps import is_sweep
 
 Say = Callable[[str], None]
@@ -28,6 +28,16 @@ def trace_files(arguments: Sequence[str], say: Say = lambda _: None) -> list[str
     for argument in arguments:
         found.update(dict.fromkeys(_meant(argument, say)))
     return list(found)
+
+
+def once(arguments: Sequence[str]) -> None:
+    """Return unless standard input is named twice, which can be read but once.
+
+    Raises:
+        UsageError: it is.
+    """
+    if list(arguments).count(STDIN) > 1:
+        raise UsageError(f"{STDIN}: standard input can be read once; save it to a file first")
 
 
 def means_many(arguments: Sequence[str]) -> bool:

@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "step (--step, else the last one) below each other; default: %(default)s")  # fmt: skip
     add("--theme", choices=("light", "dark", "auto"), default="light",
         help="auto (.svg only) follows the reader's preference; default: %(default)s")  # fmt: skip
+    add("--force", action="store_true", help="replace FILE whatever it is; without it, only a "
+        "figure that was drawn here")  # fmt: skip
     add("--width", type=float, default=960, metavar="PX", help="default: %(default)s")
 
 
@@ -34,23 +36,27 @@ def run(args: argparse.Namespace) -> int:
     """Write the figure; returns 0."""
     from pathlib import Path
 
+    from trace_util.files import once
     from trace_util.plot.figure import timeline
     from trace_util.plot.request import footer_of, view_of, write_figure
     from trace_util.plot.sweep import sweep_scene
     from trace_util.reader import read_trace
     from trace_util.report.hints import say
+    from trace_util.report.replacing import is_figure, require_replaceable
     from trace_util.report.sweep import crossover, table
     from trace_util.report.text import Style
     from trace_util.sweeps import sweep_in
 
     view = view_of(args)
+    once(args.traces)
+    output = Path(args.output)
+    require_replaceable(output, "figure", is_figure, force=args.force)
     sweep = sweep_in(Path(args.traces[0])) if len(args.traces) == 1 else None
     if sweep is not None:
         scene = sweep_scene(sweep, args.width, footer_of(args))
     else:
         traces = [read_trace(path) for path in args.traces]
         scene = timeline(traces, view, width=args.width, footer=footer_of(args))
-    output = Path(args.output)
     write_figure(scene, output, args.theme)
     print(output)
     if sweep is not None:

@@ -33,7 +33,7 @@ def write_png(scene: Scene, path: Path, theme: str = "light") -> None:
         figure = drawn(scene, THEMES[theme])
         # Neither the date nor the version of matplotlib: the same scene, the same bytes.
         figure.savefig(path, format="png", dpi=_DOTS_PER_INCH * SHARPNESS,
-                       metadata={"Software": None})  # fmt: skip
+                       metadata={"Software": "trace-util"})  # fmt: skip
 
 
 def drawn(scene: Scene, paints: Mapping[str, str]) -> Any:

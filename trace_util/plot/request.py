@@ -7,7 +7,7 @@ import math
 import os
 from pathlib import Path
 
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
 from trace_util.plot.figure import NARROWEST, WIDEST
 from trace_util.plot.lanes import View
 from trace_util.plot.scene import Scene
@@ -20,18 +20,18 @@ def view_of(args: argparse.Namespace) -> View:
     """The view that the arguments ask for.
 
     Raises:
-        TraceError: they contradict each other, or cannot be drawn.
+        UsageError: they contradict each other, or cannot be drawn.
     """
     if Path(args.output).suffix.lower() not in SUFFIXES:
-        raise TraceError(f"{args.output}: a figure is an .svg or a .png; name one of them")
+        raise UsageError(f"{args.output}: a figure is an .svg or a .png; name one of them")
     if args.theme == "auto" and not args.output.lower().endswith(".svg"):
-        raise TraceError(f"{args.output}: only an .svg can follow the reader; use --theme light")
+        raise UsageError(f"{args.output}: only an .svg can follow the reader; use --theme light")
     if not NARROWEST <= args.width <= WIDEST:
-        raise TraceError(f"--width {args.width:g}: give {NARROWEST:g} to {WIDEST:g} px")
+        raise UsageError(f"--width {args.width:g}: give {NARROWEST:g} to {WIDEST:g} px")
     if args.range is None:
         return View(step=args.step, last_step=args.align == "step" and args.step is None)
     if args.step is not None or args.align == "step":
-        raise TraceError("--range and --step: both say what to show; give one of them")
+        raise UsageError("--range and --step: both say what to show; give one of them")
     return View(range_ns=_range_ns(args.range))
 
 
@@ -42,7 +42,7 @@ def _range_ns(text: str) -> tuple[int, int]:
     except ValueError:
         low = high = math.nan
     if not (low < high and abs(low) < 1e12 and high < 1e12):
-        raise TraceError(f"--range {text}: give two times in µs, the earlier first, such as 0:250")
+        raise UsageError(f"--range {text}: give two times in µs, the earlier first, such as 0:250")
     return round(low * 1000), round(high * 1000)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from trace_util.claims import check
-from trace_util.events import Trace, TraceError
+from trace_util.events import Trace, TraceError, UsageError
 from trace_util.plot.svg import page_style
 from trace_util.report.html import sections
 from trace_util.report.html.checks import claims
@@ -36,7 +36,7 @@ def report_html(
     if not traces:
         raise TraceError("no trace to report on; name one")
     if urls and len(urls) != len(traces):
-        raise TraceError(
+        raise UsageError(
             f"--url: {counted(len(urls), 'address', 'addresses')} for "
             f"{counted(len(traces), 'trace')}; give one for each, in the same order"
         )
@@ -65,6 +65,7 @@ def _document(title: str, body: Html, embed: bool) -> str:
     )
     head = joined(
         element("meta", charset="utf-8"),
+        element("meta", name="generator", content="trace-util"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),

@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
+
+
+def require_page_name(path: Path) -> None:
+    """Return if the name is that of a page.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path}: a report is an .html; name one")
 
 
 def write_page(text: str, path: Path) -> int:
     """The bytes written; the file appears whole or not at all.
 
     Raises:
-        TraceError: it cannot be written, or its name is not that of a page.
+        TraceError: it cannot be written.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise TraceError(f"{path}: a report is an .html; name one")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     content = text.encode("utf-8", "backslashreplace")
     try:
