@@ -211,12 +211,15 @@ def test_other_given_by_hand(capsys: Capture, tmp_path: Path) -> None:
         (("--lesson", "09_moe"), "09_moe: no such lesson; one of 01_matmul"),
         (("--expect", "kernel_per_step <= 5"), "did you mean kernels_per_step"),
         (("--guess", "kernels"), "not a guess; write FACT=VALUE"),
+        (("--guess", "kernels=x"), "'x' is no number, and kernels is one"),
+        (("--expect", "1 == 1"), "no fact is compared"),
+        (("--claim", "9.9"), "no claim 9.9"),
         (("--against", "nowhere.json"), "nowhere.json"),
     ],
 )
 def test_bad_request_is_one_line(capsys: Capture, arguments: tuple[str, ...], message: str) -> None:
     code, out, err = run(capsys, LINEAR, *arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (1 if arguments[0] == "--against" else 2, ""), "2 is wrong usage"
     assert err.startswith("error: ") and message in err
     assert err.count("\n") == 1
 
@@ -224,6 +227,6 @@ def test_bad_request_is_one_line(capsys: Capture, arguments: tuple[str, ...], me
 def test_foreign_trace_needs_a_question(capsys: Capture, shared_traces: Path) -> None:
     path = shared_traces / "b200-same-stream-overlaps.json.gz"
     code, _, err = run(capsys, path)
-    assert code == 1
+    assert code == 2
     assert "it does not say its lesson; give --lesson, --guess or --expect" in err
     assert run(capsys, path, "--expect", 'count("nvjet*") == 109')[0] == 0

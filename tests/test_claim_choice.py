@@ -24,5 +24,5 @@ def test_chosen_claims_alone_are_printed(capsys: pytest.CaptureFixture[str]) -> 
 def test_an_unknown_claim_is_refused_with_those_that_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["check", str(TRACE), "--claim", "9.9"]) == 1
+    assert main(["check", str(TRACE), "--claim", "9.9"]) == 2
     assert "no claim 9.9; 02_linear has 2.1, 2.2, 2.3" in capsys.readouterr().err

@@ -371,11 +371,17 @@ def test_baseline_may_be_another_trace(capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(capsys.readouterr().out)["baseline"] == 1
 
 
-def test_single_trace_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(MLP)]) == 1
+def test_single_trace_is_wrong_usage_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(MLP)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: compare: one trace has nothing to be compared with")
-    assert error.count("\n") == 1
+    assert error == f"error: {MLP}: has nothing to be compared with; give two or more\n"
+
+
+def test_standard_input_cannot_be_both(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("compare - -", "plot - - -o x.svg", "report - - -o x.html"):
+        assert main(command.split()) == 2
+        said = "error: -: standard input can be read once; save it to a file first\n"
+        assert capsys.readouterr().err == said
 
 
 def test_foreign_traces_are_compared_without_a_traceback(shared_traces: Path) -> None:

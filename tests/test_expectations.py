@@ -9,7 +9,7 @@ from conftest import RECORDED
 from trace_edits import GPU, broken_copy, remove, remove_all
 
 from trace_util.claims import Check, check
-from trace_util.events import TraceError
+from trace_util.events import UsageError
 from trace_util.reader import read_trace
 
 MLP = RECORDED / "nvidia-h200" / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
@@ -40,6 +40,10 @@ def expecting(*texts: str, path: Path = MLP) -> Check:
         "kernels == 0 or steps == 3",
         "unprofiled_step.median_us >= unprofiled_step.min_us",
         "window_us >= gpu_busy_in_window_us",
+        "gpu_busy_share > 72.8% and (gpu_busy_share) < 72.9 %",
+        "0% < gpu_busy_share<100%",
+        "kernels % 4 == 3 and kernels == 31%16",
+        'count("50% and") == 0',
     ],
 )
 def test_expectation_met(text: str) -> None:
@@ -118,7 +122,7 @@ def test_gpu_facts_without_recorded_gpu_work_fail(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("kernels_per_stp <= 5", "no such fact; did you mean kernels_per_step"),
-        ("zzzzqqqq == 1", "no such fact; one of size_bytes, gpu"),
+        ("zzzzqqqq == 1", "no such fact; such as kernels_per_step; trace-util"),
         ("kernels_per_step", "compares nothing"),
         ("5", "compares nothing"),
         ("1 + 1", "compares nothing"),
@@ -142,10 +146,19 @@ def test_gpu_facts_without_recorded_gpu_work_fail(tmp_path: Path) -> None:
         ('kernels == "5"', "cannot be compared"),
         ('gpu + "x" == "y"', "cannot be calculated"),
         ("f'{kernels}' == 1", "not allowed"),
+        ("1 == 1", "no fact is compared"),
+        ("kernels == 15 or 1 < 2", "no fact is compared"),
+        ("not 1 == 2", "no fact is compared"),
+        ("kernels == kernels", "compared with itself"),
+        ('count("x") <= count("x")', "compared with itself"),
+        ('count("") == 0', "a name in quotes"),
+        ('count(" ") == 0', "a name in quotes"),
+        ("kernels == 5 % x", "no such fact"),
+        ("kernels == %", "not an expression"),
     ],
 )
 def test_expression_refused_in_one_line(text: str, message: str) -> None:
-    with pytest.raises(TraceError) as error:
+    with pytest.raises(UsageError) as error:
         expecting(text)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
@@ -186,8 +199,39 @@ def test_guess_of_a_step_is_wrong_where_one_step_differs(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["kernels_per_step", "=5", "kernels=", ""])
 def test_guess_of_another_form_refused(text: str) -> None:
-    with pytest.raises(TraceError, match="not a guess; write FACT=VALUE"):
+    with pytest.raises(UsageError, match="not a guess; write FACT=VALUE"):
         check(read_trace(MLP), guesses=[text])
+
+
+@pytest.mark.parametrize("value", ["abc", "nan", "inf", "-inf", "1e999", "0x5", "5 6", "5%%", "²"])
+@pytest.mark.parametrize("fact", ["kernels_per_step", "gpu_busy_share", "relative_error"])
+def test_guess_that_is_no_number_refused(fact: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f" is no number, and {fact} is one"):
+        check(read_trace(MLP), guesses=[f"{fact}={value}"], against=())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gpu_busy_share=73", "a share is 0 to 1, or a percentage such as 25 %"),
+        ("gpu_busy_share=-0.1", "a share is 0 to 1"),
+        ("gpu_busy_share=101 %", "a share is 0 to 1"),
+        ("kernels_per_step=50%", "kernels_per_step is no share; give its number without %"),
+        ("foo=1", "foo: no such fact; such as kernels_per_step; trace-util check TRACE --json"),
+    ],
+)
+def test_guess_that_nothing_can_be_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        check(read_trace(MLP), guesses=[text], against=())
+    assert message in str(error.value) and len(str(error.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("text", "guessed"), [("50%", 0.5), ("72.9 %", 0.729), ("1", 1), (".7", 0.7)]
+)
+def test_guess_of_a_share_as_a_percentage(text: str, guessed: float) -> None:
+    (one,) = check(read_trace(MLP), guesses=[f"gpu_busy_share={text}"], against=()).guesses
+    assert one.guess == pytest.approx(guessed)
 
 
 def test_guess_of_what_cannot_be_known_is_wrong(tmp_path: Path) -> None:

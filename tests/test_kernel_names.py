@@ -186,5 +186,5 @@ def test_command_prints_json(capsys):
 
 def test_command_without_a_name_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", __import__("io").StringIO("\n\n"))
-    assert main(["decode", "-"]) == 1
+    assert main(["decode", "-"]) == 2
     assert "no kernel name given" in capsys.readouterr().err

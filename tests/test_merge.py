@@ -214,8 +214,8 @@ def test_what_is_no_step_number_is_said(text: str) -> None:
 def test_several_traces_of_one_rank_are_told_apart(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    for name in ("a", "b"):
-        written(rank_document(0, 2), folder, f"{name}.json")
+    for at_us, name in enumerate(("a", "b")):
+        written(rank_document(0, 2, clock_us=at_us), folder, f"{name}.json")
     _, told = merged(folder)
     assert [one.label for one in told.ranks] == ["rank 0 (a, 0)", "rank 0 (b, 1)"]
 
@@ -257,6 +257,57 @@ def test_command_writes_the_file_and_prints_the_shifts(
     assert main(["merge", str(folder), "-o", str(target), "--force", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [one["clock_shift_us"] for one in told["ranks"]] == [0, 70]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("where", ["rank0.json rank1.json", "rank*.json", "."])
+def test_an_input_is_never_written_over(where, force, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    before = Path("rank1.json").read_bytes()
+    assert main(["merge", *where.split(), "-o", "./rank1.json", *force]) == 2
+    said = "error: rank1.json: is one of the traces; name another file for the job\n"
+    assert capsys.readouterr().err == said
+    assert Path("rank1.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["job.json", "job.json.gz"])
+def test_an_earlier_job_among_the_traces_is_replaced_and_not_merged(
+    name, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    for _ in range(2):
+        assert main(["merge", "*.json*", "-o", name, "--force", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert [one["label"] for one in told["ranks"]] == ["rank 0", "rank 1"]
+
+
+def test_copies_of_one_recording_are_no_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    Path("again.json").write_bytes(Path("rank0.json").read_bytes())
+    assert main(["merge", "rank0.json", "rank1.json", "again.json", "-o", "job.json"]) == 1
+    said = "rank0.json: the same recording as again.json; give each rank of a job once"
+    other = "again.json: the same recording as rank0.json; give each rank of a job once"
+    assert capsys.readouterr().err in (f"error: {said}\n", f"error: {other}\n")
+    assert not Path("job.json").exists()
+
+
+def test_runs_of_different_workloads_are_no_job(tmp_path, capsys):
+    folder = RECORDED / "nvidia-h200" / "03_simple_mlp"
+    runs = [str(folder / f"64_128_768_3072_{way}.json.gz") for way in ("eager", "compile")]
+    assert main(["merge", *runs, "-o", str(tmp_path / "job.json")]) == 1
+    assert capsys.readouterr().err == (
+        "error: merge: these are runs of 03_simple_mlp eager and of 03_simple_mlp compile, and not "
+        "the ranks of one job; trace-util compare compares them, trace-util plot lays them below "
+        "each other\n"
+    )
+
+
+def test_links_in_a_circle_are_no_traceback(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    Path("circle.json").symlink_to("circle.json")
+    assert main(["merge", "rank0.json", "rank1.json", "-o", "circle.json"]) == 0
+    assert main(["merge", "rank0.json", "circle.json/x", "-o", "job.json"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("error: circle.json/x: ")
 
 
 def test_a_refused_rank_does_not_sink_the_others(

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from trace_util import content
 from trace_util.clocks import End, Shift, clock_shift, collective_ends
-from trace_util.content import atomic_writer
 from trace_util.document import Document
-from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError
+from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError, UsageError
 from trace_util.gather.places import local_copy
 from trace_util.job.rank import rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
@@ -116,14 +116,14 @@ def step_numbers(text: str) -> list[int]:
     """The numbers that ``2-4,7`` means.
 
     Raises:
-        TraceError: it means none.
+        UsageError: it means none.
     """
     found: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = re.fullmatch(r"#?(\d{1,9})(?:-#?(\d{1,9}))?", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last - first > 100_000:
-            raise TraceError(f"--steps {text}: not step numbers; write 3, 2-4 or 2-4,7")
+            raise UsageError(f"--steps {text}: not step numbers; write 3, 2-4 or 2-4,7")
         found |= set(range(first, last + 1))
     return sorted(found)
 
@@ -151,6 +151,7 @@ def _require(
     if len(seen) < 2:
         why = f" ({refused[0]})" if refused else ""
         raise TraceError(f"merge: two traces or more make a job, here {_count(len(seen))}{why}")
+    _require_ranks(seen)
     for one in seen:
         if target.exists() and Path(one.path).exists() and target.samefile(one.path):
             raise TraceError(f"{target}: is one of the traces; name another file for the job")
@@ -158,6 +159,37 @@ def _require(
         numbers = sorted(set().union(*(one.steps for one in seen)))
         has = f"#{numbers[0]} to #{numbers[-1]}" if numbers else "no step marks"
         raise TraceError(f"--steps: no rank has one of these; the traces have {has}")
+
+
+def _require_ranks(seen: list[_Seen]) -> None:
+    """Return if the traces can be ranks of one job, as far as they say.
+
+    Raises:
+        TraceError: two are copies of one recording, or of different workloads.
+    """
+    found: dict[Any, _Seen] = {}
+    for one in seen:
+        other = found.setdefault((one.rank, one.start_ns, one.complete, one.steps), one)
+        if other is not one and one.complete:
+            raise TraceError(
+                f"{one.path}: the same recording as {other.path}; give each rank of a job once"
+            )
+    runs = [one.header.run for one in seen if one.header.run]
+    kinds = list(dict.fromkeys(f"{run.get('lesson')} {run.get('variant')}" for run in runs))
+    if len(kinds) > 1:
+        raise TraceError(
+            f"merge: these are runs of {kinds[0]} and of {kinds[1]}, and not the ranks of one job; "
+            "trace-util compare compares them, trace-util plot lays them below each other"
+        )
+
+
+def is_merged(path: Path) -> bool:
+    """Whether a file is a job that was written here, by what stands before its events."""
+    try:
+        begin = next(iter(content.blocks(path)), b"")
+    except (TraceError, OSError):
+        return False
+    return b'"merged":' in begin.partition(b'"traceEvents"')[0]
 
 
 def _count(number: int) -> str:
@@ -204,7 +236,7 @@ def _opened(
         "deviceProperties": devices,
         "merged": {"ranks": ranks, "steps": list(steps) if steps is not None else None},
     }
-    with atomic_writer(target) as file:
+    with content.atomic_writer(target) as file:
         file.write(msgspec.json.encode(header)[:-1] + b',\n"traceEvents": [')
         separators = chain((b"\n",), repeat(b",\n"))
         yield lambda event: file.write(next(separators) + event)

@@ -97,8 +97,9 @@ def _chosen(trace: Trace, links: Links, facts: Facts, keep: str) -> Mask:
             mask |= _outermost(events.start_ns, events.end_ns, events.is_kind(Kind.CPU_OP))
     else:
         if not links.steps or facts.window_start_ns is None or facts.window_end_ns is None:
+            other = GPU if facts.gpu_activity == "recorded" else NO_PYTHON
             raise TraceError(
-                f"{trace.path}: has no step marks to choose by; --keep {GPU} needs none"
+                f"{trace.path}: has no step marks to choose by; --keep {other} needs none"
             )
         mask = events.start_ns <= facts.window_end_ns
         mask &= events.end_ns >= facts.window_start_ns
@@ -157,14 +158,31 @@ def _proved(trace: Trace, facts: Facts, mask: Mask, copy: Trace, keep: str) -> d
         TraceError: an event differs, or a total does.
     """
     chosen, copied = _columns(trace, mask), _columns(copy, np.ones(len(copy.events), bool))
+    if len(copy.events) != mask.sum():
+        raise _not_kept(trace, copy, "the number of its events")
     for name, values in chosen.items():
         if not np.array_equal(values, copied[name]):
-            raise TraceError(f"{copy.path}: the copy's events differ in {name}; it is not kept")
+            raise _not_kept(trace, copy, f"{_COLUMNS.get(name, name)} of its events")
     before, after = _totals(facts, keep), _totals(trace_facts(copy), keep)
     for name, value in before.items():
         if after[name] != value:
-            raise TraceError(f"{copy.path}: {name} came out different; the copy is not kept")
+            raise _not_kept(trace, copy, name.removesuffix("_ns").replace("_", " "))
     return {name: value for name, value in before.items() if isinstance(value, (int, type(None)))}
+
+
+_COLUMNS = {
+    "start_ns": "the start times",
+    "duration_ns": "the durations",
+    "external_id": "the ids",
+    "size_bytes": "the sizes",
+}
+
+
+def _not_kept(trace: Trace, copy: Trace, what: str) -> TraceError:
+    return TraceError(
+        f"{copy.path}: {what} came out different from those of {trace.path}, so the copy is not "
+        "kept; the trace may be damaged, which trace-util summary would say"
+    )
 
 
 def _columns(trace: Trace, mask: Mask) -> dict[str, NDArray[Any]]:

@@ -16,7 +16,7 @@ from trace_util.claims.expectations import Expectation, expectation
 from trace_util.claims.guesses import Guess, guess
 from trace_util.claims.quantities import Quantities, quantities
 from trace_util.claims.verdict import ClaimCheck, Ruling
-from trace_util.events import Trace, TraceError
+from trace_util.events import Trace, UsageError
 from trace_util.evidence import EventRow, Evidence
 from trace_util.runs import Run
 
@@ -71,13 +71,13 @@ class Check:
         """The same with some of the claims alone.
 
         Raises:
-            TraceError: the lesson has no such claim.
+            UsageError: the lesson has no such claim.
         """
         known = {claim.id: claim for claim in self.claims}
         for one in ids:
             if one not in known:
                 claims = f"{self.lesson} has {', '.join(known)}" if known else "there are none"
-                raise TraceError(f"{self.path}: no claim {one}; {claims}")
+                raise UsageError(f"{self.path}: no claim {one}; {claims}")
         return replace(self, claims=tuple(known[one] for one in ids))
 
 
@@ -94,13 +94,13 @@ def check(
     other variants; ``None`` takes those that lie beside it, ``()`` none.
 
     Raises:
-        TraceError: an unknown lesson or fact, or an expectation that is no comparison.
+        UsageError: an unknown lesson or fact, or a guess or an expectation that makes no sense.
     """
     scene = scene_of(trace, against)
     run = scene.own.run
     name, lesson_from = (lesson, "--lesson") if lesson else (run.lesson, run.lesson_from)
     if lesson and lesson not in LESSON_CLAIMS:
-        raise TraceError(f"{lesson}: no such lesson; one of {', '.join(LESSON_CLAIMS)}")
+        raise UsageError(f"{lesson}: no such lesson; one of {', '.join(LESSON_CLAIMS)}")
     facts = quantities(scene.own)
     others = (scene.eager, scene.compiled, scene.warm, *scene.ranks)
     return Check(

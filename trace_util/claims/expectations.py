@@ -13,7 +13,7 @@ import numpy as np
 
 from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
 from trace_util.claims.quantities import Quantities, known_name, one_value
-from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, TraceError
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, UsageError
 from trace_util.evidence import Evidence, Value
 from trace_util.reading import Reading
 
@@ -35,15 +35,15 @@ def expectation(text: str, own: Reading, facts: Quantities) -> Expectation:
     """An expectation, tested; one that names facts of a step must hold in every step.
 
     Raises:
-        TraceError: it is no comparison, or names an unknown fact.
+        UsageError: it is no comparison, or names an unknown fact.
     """
     tree = parsed(text)
     for name in names_in(tree):
         known_name(name, facts)
     try:
         reason = _failure(tree, own, facts)
-    except TraceError as error:
-        raise TraceError(f"{text}: {error}") from None
+    except UsageError as error:
+        raise UsageError(f"{text}: {error}") from None
     except NotKnown as unknown:
         reason = str(unknown)
     return Expectation(text, not reason, reason, _evidence(tree, own, facts, failed=bool(reason)))

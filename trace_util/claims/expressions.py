@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trace_util.events import TraceError
+from trace_util.events import UsageError
 
 LONGEST, DEEPEST = 500, 50  # characters; levels of brackets and signs
 
@@ -36,6 +37,9 @@ _SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
+_PERCENT = re.compile(
+    r"""'[^']*'|"[^"]*"|(?<![\w.])(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|[)<>=!]|and\b|or\b))"""
+)
 EXAMPLE = 'write a comparison such as kernels_per_step <= 5 or count("Memcpy DtoD") == 0'
 
 
@@ -47,20 +51,39 @@ def parsed(text: str) -> ast.expr:
     """The expression, of which every part is allowed.
 
     Raises:
-        TraceError: it is no expression, or has a part that is not allowed.
+        UsageError: it is no expression, or has a part that is not allowed.
     """
     if len(text) > LONGEST:
-        raise TraceError(f"{text[:40]}…: longer than {LONGEST} characters; split it in two")
+        raise UsageError(f"{text[:40]}…: longer than {LONGEST} characters; split it in two")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(_without_percent(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise TraceError(f"{text}: not an expression; {EXAMPLE}") from None
+        raise UsageError(f"{text}: not an expression; {EXAMPLE}") from None
     refused = "nested too deeply" if _is_deep(tree) else next(_refused(tree), None)
     if refused:
-        raise TraceError(f"{text}: {refused}; {EXAMPLE}")
+        raise UsageError(f"{text}: {refused}; {EXAMPLE}")
     if not _is_judgement(tree):
-        raise TraceError(f"{text}: compares nothing; {EXAMPLE}")
+        raise UsageError(f"{text}: compares nothing; {EXAMPLE}")
+    empty = next(_empty(tree), None)
+    if empty:
+        raise UsageError(f"{text}: {empty}, which says nothing of the trace; {EXAMPLE}")
     return tree
+
+
+def _without_percent(text: str) -> str:
+    """``50 %`` as ``(50/100)``; the ``%`` of a remainder, and all within quotes, stay."""
+    return _PERCENT.sub(lambda m: f"({m[1]}/100)" if m[1] else m[0], text)
+
+
+def _empty(tree: ast.expr) -> Iterator[str]:
+    """Comparisons that are so, or not so, whatever the trace holds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            if not (names_in(node) or counts_in(node)):
+                yield "no fact is compared"
+            sides = [ast.dump(side) for side in (node.left, *node.comparators)]
+            if any(a == b for a, b in zip(sides, sides[1:], strict=False)):
+                yield "something is compared with itself"
 
 
 def _is_deep(tree: ast.AST) -> bool:
@@ -91,7 +114,7 @@ def _refused(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
         if dotted(node.func) != "count" or len(node.args) != 1 or node.keywords:
             yield 'the only function is count("NAME")'
-        elif not isinstance(node.args[0], ast.Constant) or type(node.args[0].value) is not str:
+        elif not _is_name(node.args[0]):
             yield 'count takes a name in quotes, count("NAME")'
         return
     inner: list[ast.expr] = []
@@ -107,6 +130,10 @@ def _refused(node: ast.AST) -> Iterator[str]:
         yield "this is not allowed here"
     for part in inner:
         yield from _refused(part)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is str and bool(node.value.strip())
 
 
 def dotted(node: ast.AST) -> str | None:
@@ -169,7 +196,7 @@ def evaluated(
 
 def _calculated(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     if isinstance(left, str) or isinstance(right, str):
-        raise TraceError("a name cannot be calculated with")
+        raise UsageError("a name cannot be calculated with")
     try:
         result = operation(left, right)
     except ZeroDivisionError:
@@ -186,7 +213,7 @@ def _compared(node: ast.Compare, value: Callable[[ast.expr], Any]) -> bool:
     for operation, comparator in zip(node.ops, node.comparators, strict=True):
         right = value(comparator)
         if isinstance(left, str) != isinstance(right, str):
-            raise TraceError(f"{left!r} cannot be compared with {right!r}")
+            raise UsageError(f"{left!r} cannot be compared with {right!r}")
         if not _COMPARISONS[type(operation)](left, right):
             return False
         left = right

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from trace_util.events import Kind, TraceError
+from trace_util.events import Kind, UsageError
 from trace_util.job.stretches import stretches
 from trace_util.reading import Reading
 
 Scalar = int | float | str | None
 # A fact, or its values step by step. ``None``: the trace cannot say it.
 Quantities = Mapping[str, "Scalar | tuple[Scalar, ...]"]
+
+TEXTS = ("gpu", "gpu_activity")  # the facts that are no numbers
 
 
 def quantities(own: Reading) -> Quantities:
@@ -123,10 +125,11 @@ def known_name(name: str, facts: Quantities) -> str:
     """The name, if there is such a fact.
 
     Raises:
-        TraceError: there is none; says which names are close.
+        UsageError: there is none; says which names are close.
     """
     if name in facts:
         return name
     close = get_close_matches(name, facts, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(facts)}"
-    raise TraceError(f"{name}: no such fact; {hint}")
+    some = "such as kernels_per_step; trace-util check TRACE --json lists all of them"
+    hint = f"did you mean {' or '.join(close)}?" if close else some
+    raise UsageError(f"{name}: no such fact; {hint}")

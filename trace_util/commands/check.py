@@ -2,7 +2,8 @@
 events that prove it. Marks guesses, and tests expectations as a gate for continuous integration.
 
 Runs of the same lesson in another variant that lie beside the trace are compared with it. The exit
-code is 1 when a claim is contradicted without a known reason, or a guess or an expectation fails.
+code is 1 when a claim is contradicted without a known reason, or a guess or an expectation fails,
+and 2 when one of them makes no sense: an unknown fact, a typing error.
 Facts that can be named are those under "facts" in the JSON output.
 """
 
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from trace_util.claims import check
-    from trace_util.events import TraceError
+    from trace_util.events import UsageError
     from trace_util.reader import read_trace
     from trace_util.report.check import check_json, check_text, claims_text, failing_lines
     from trace_util.report.hints import say
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if not (found.claims or found.guesses or found.expectations):
         told = f"{found.lesson} has no claims" if found.lesson else "it does not say its lesson"
-        raise TraceError(f"{args.trace}: {told}; give --lesson, --guess or --expect")
+        raise UsageError(f"{args.trace}: {told}; give --lesson, --guess or --expect")
     if args.claim:
         found = found.only(args.claim)
     if args.json:

@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; returns 0, and 1 where a rank of a job is broken."""
+    from trace_util.events import UsageError
+    from trace_util.files import once
     from trace_util.gather.arguments import places_meant
     from trace_util.gather.places import means_several
 
@@ -51,6 +53,9 @@ def run(args: argparse.Namespace) -> int:
     if args.baseline and args.baseline not in sides:
         sides.insert(0, args.baseline)
     baseline = sides.index(args.baseline) if args.baseline else 0
+    once(sides)
+    if len(sides) == 1 and not means_several(sides):
+        raise UsageError(f"{sides[0]}: has nothing to be compared with; give two or more")
     if not any(means_several([side]) for side in sides):
         return _traces(sides, baseline, args.json)
     if len(sides) == 1:  # one folder of a few traces that are no job

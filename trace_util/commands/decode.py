@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what each name says; an unknown name is no failure."""
     import sys
 
-    from trace_util.events import TraceError
+    from trace_util.events import UsageError
     from trace_util.kernel_names import decode
     from trace_util.report.decode import decoded_json, decoded_text
 
@@ -32,6 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
         names += sys.stdin.read().splitlines() if name == "-" else [name]
     decoded = [decode(name) for name in names if name.strip()]
     if not decoded:
-        raise TraceError("decode: no kernel name given; put it in quotes if it holds < or >")
+        raise UsageError("decode: no kernel name given; put it in quotes if it holds < or >")
     print(decoded_json(decoded) if arguments.json else decoded_text(decoded), end="")
     return 0

@@ -34,13 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file and print the shifts; 1 if a trace was refused, which is said on stderr."""
+    import os
     import sys
     from pathlib import Path
 
-    from trace_util.events import TraceError
+    from trace_util.events import TraceError, UsageError
     from trace_util.gather.arguments import places_meant
     from trace_util.gather.engine import progress
-    from trace_util.merge import merge_traces, step_numbers
+    from trace_util.gather.places import means_several
+    from trace_util.merge import is_merged, merge_traces, step_numbers
     from trace_util.report.hints import say
     from trace_util.report.merge import merge_json, merge_text
     from trace_util.report.summary_json import encoded
@@ -49,11 +51,15 @@ def run(args: argparse.Namespace) -> int:
     target = Path(args.output)
     steps = step_numbers(args.steps) if args.steps else None
     paths = [place.path for place in places_meant(args.traces)]
+    others = [path for path in paths if os.path.realpath(path) != os.path.realpath(target)]
+    if len(others) < len(paths) and not is_merged(target):
+        raise UsageError(f"{target}: is one of the traces; name another file for the job")
+    if len(others) == 1 and not means_several(args.traces):
+        raise UsageError(f"{others[0]}: one trace is no job; give the ranks of one, two or more")
     if target.exists() and not args.force:
         raise TraceError(f"{target}: is there already; name another file or add --force")
-    paths = [path for path in paths if Path(path).resolve() != target.resolve()]
-    with progress(2 * len(paths)) as done:
-        merged = merge_traces(paths, target, steps=steps, done=done)
+    with progress(2 * len(others)) as done:
+        merged = merge_traces(others, target, steps=steps, done=done)
     for reason in merged.refused:
         say(f"error: {reason}")
     if args.json:

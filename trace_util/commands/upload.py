@@ -59,16 +59,16 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from dataclasses import replace
 
-    from trace_util.events import TraceError
+    from trace_util.events import UsageError
     from trace_util.report.text import style_of
     from trace_util.report.upload import upload_json, upload_text
     from trace_util.share import upload_traces
 
     paths = [*args.paths, *([args.folder_path] if args.folder_path else [])]
     if not paths:
-        raise TraceError("no folder given: trace-util upload FOLDER -b BUCKET")
+        raise UsageError("no folder given: trace-util upload FOLDER -b BUCKET")
     if args.mirror and args.no_delete:
-        raise TraceError("--mirror deletes and --no-delete does not: choose one")
+        raise UsageError("--mirror deletes and --no-delete does not: choose one")
     upload = upload_traces(
         paths,
         args.bucket,

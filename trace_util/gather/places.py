@@ -21,6 +21,21 @@ from trace_util.files import ENDINGS, STDIN, Say, trace_files
 
 HUB = "hf://buckets/"
 
+# What fsspec reads an address with, by its scheme (fsspec.registry, version 2024.6). None of them
+# is part of the extra `cluster`: each brings the client of one service.
+_PACKAGES = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "abfs": "adlfs",
+    "az": "adlfs",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+}
+
 
 class Place(NamedTuple):
     """A file to read. The stamp is another one when the content is; "" where that is not known."""
@@ -175,7 +190,10 @@ def _reaching(address: str) -> Iterator[None]:
     except TraceError:
         raise
     except ImportError as error:  # fsspec knows the scheme, and the package for it is missing
-        raise TraceError(f"{address}: {error}") from None
+        package = _PACKAGES.get(address.partition("://")[0])
+        needs = f"the package {package}; pip install {package}" if package else str(error)
+        raise TraceError(f"{address}: reading from there needs {needs}") from None
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        said = " ".join(text.split())
         raise TraceError(f"{address}: cannot be reached: {said}") from None
