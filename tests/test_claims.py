@@ -345,3 +345,11 @@ def test_unreadable_file_beside_is_left_alone(tmp_path: Path) -> None:
     compiled = broken_copy(recorded(COMPILED_LINEAR), tmp_path, set_run())
     compiled.write_bytes(b"no trace")
     assert checked(compiled.with_name("1024_32_64_eager.json.gz")).beside == ()
+
+
+def test_wait_that_a_warm_run_has_too_is_not_laid_to_the_cold_start() -> None:
+    found = checked(recorded("01_matmul/64_bf16_cold_eager"))
+    (claim,) = (one for one in found.claims if one.id == "1.6")
+    cold, _, warm = (one.value for one in claim.evidence)
+    assert isinstance(cold, int) and isinstance(warm, int) and cold < warm
+    assert claim.reason == "the warm run's first step waits no less: the cold start is not the cause"

@@ -174,6 +174,14 @@ def test_commands_for_the_readers_gpu_are_ones_that_the_script_takes(
     assert own <= tags, "each trace that the page reads is one that its reader can record"
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_pipe_hides_an_exit_code_that_the_page_speaks_of(name: str) -> None:
+    speaks = {section for _, section, line in pages._prose(TEXTS[name]) if "exit code" in line}
+    piped = [one.text for one in pages.commands(TEXTS[name]) if " | " in one.text]
+    there = [one.text for one in pages.commands(TEXTS[name]) if one.section in speaks]
+    assert [text for text in there if text in piped] == []
+
+
 PAGE = """# A page
 
 Busy for 8.64 µs, see `Step#2` of an H200.

@@ -146,10 +146,10 @@ def dead_window(scene: Scene) -> Ruling:
     if first < DEAD * max(later):
         return contradicted("the first step waits no longer than the later ones", *seen)
     if beside and first <= beside[0]:
-        note = "the warm run's first step waits no less: it is the profiler's start, not a cold one"
+        note = "the warm run's first step waits no less: the cold start is not the cause"
         return holds(*seen, note=note)
     if beside and first < DEAD * beside[0]:
-        note = "the warm run's first step waits nearly as long: most of it is the profiler's start"
+        note = "the warm run's first step waits nearly as long: little of it is the cold start"
         return holds(*seen, note=note)
     return holds(*seen)
 
