@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def ours(path: str, **options: Any) -> dict[str, Any]:
-    """Our reader."""
+    """Our reader, started as `trace-util` starts it: without threads for matrices."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.path.insert(0, str(ROOT))
     from trace_util.reader import read_trace
 

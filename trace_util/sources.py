@@ -20,7 +20,7 @@ from trace_util.events import TraceError
 
 STDIN = "-"
 SUFFIXES = (".json", ".json.gz")
-BLOCK_BYTES = 3 << 18
+BLOCK_BYTES = 1 << 20
 PROGRESS_BYTES = 50_000_000  # files from this size on show a progress bar
 
 CUT_OFF = "gzip stream cut off"

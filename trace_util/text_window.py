@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-CHUNK_BYTES: Final = 3 << 18  # read and decoded at a time
+CHUNK_BYTES: Final = 1 << 20  # read and decoded at a time
 LARGEST_BYTES: Final = 64 << 20  # no event, and no value of the header, is longer than this
 
 _FILLING = re.compile(rb"[\s,]*")
