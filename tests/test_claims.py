@@ -352,4 +352,6 @@ def test_wait_that_a_warm_run_has_too_is_not_laid_to_the_cold_start() -> None:
     (claim,) = (one for one in found.claims if one.id == "1.6")
     cold, _, warm = (one.value for one in claim.evidence)
     assert isinstance(cold, int) and isinstance(warm, int) and cold < warm
-    assert claim.reason == "the warm run's first step waits no less: the cold start is not the cause"
+    assert (
+        claim.reason == "the warm run's first step waits no less: the cold start is not the cause"
+    )
