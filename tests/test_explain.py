@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -478,6 +479,8 @@ the CPU the rest of it
 
   kernel                     count  of kernels  median µs  achieved  of peak
   bf16 GEMM 256x128 (nvjet)      3       100 %       5.00  315 GB/s    6.6 %
+  peaks of the H200 SXM: Tensor Core rates without sparsity, half of what the
+  source prints
 
 findings: 1
   cost      75.0 µs of each 80.0 µs step (93.8 %) the GPU has nothing to do: 1
@@ -498,7 +501,72 @@ def test_text_is_exact_at_a_fixed_width(tmp_path, monkeypatch):
 def test_text_of_a_healthy_trace_is_short(tmp_path):
     text = explanation_text(explanation(full_steps().read(tmp_path)))
     assert text.endswith("findings: none\n")
-    assert len(text.splitlines()) <= 12
+    assert len(text.splitlines()) <= 13
+
+
+def test_gpu_that_works_all_the_time_is_said_to(tmp_path):
+    """The work of a step is timed with the profiler, the step without: it may be the longer one."""
+    text = explanation_text(explanation(made_of(80, 200, **unprofiled(79)).read(tmp_path)))
+    said = "the GPU works all the time (80.0 µs of work a step; a step takes 79.0 µs), 100 % of its"
+    assert said in " ".join(text.split())
+    text = explanation_text(explanation(made_of(80, 200, **unprofiled(81)).read(tmp_path)))
+    assert "the GPU works 80.0 µs of each 81.0 µs step (98.8 %)" in " ".join(text.split())
+
+
+def test_peaks_come_with_what_is_to_be_known_of_them(tmp_path):
+    trace = full_steps().read(tmp_path)
+    explained = explanation(trace)
+    note = "Tensor Core rates without sparsity, half of what the source prints"
+    assert f"  peaks of the H200 SXM: {note}\n" in explanation_text(explained)
+    assert explanation_json(trace, explained)["peak_note"] == note
+    unnamed = explanation_text(replace(explained, device=replace(explained.device, note="")))
+    assert "peaks of" not in unnamed
+
+
+CUT = "the end of the file is missing"
+
+
+def cut_after(made, tmp_path, marker):
+    """The trace without what comes after the last row that holds a marker."""
+    made.read(tmp_path)
+    text = (tmp_path / "made.json").read_text()
+    path = tmp_path / "cut.json"
+    path.write_text(text[: text.rindex(marker) + len(marker)])
+    return read_trace(path)
+
+
+def test_a_file_that_is_cut_off_is_not_said_to_launch_nothing(tmp_path):
+    made = MadeTrace()
+    made.op("aten::mm", 0, 10)
+    made.op("aten::relu", 20, 10)
+    made.read(tmp_path)
+    found = explanation(cut_after(made, tmp_path, '"aten::relu"'))
+    assert explanation_text(found).splitlines()[1] == (
+        f"nothing was launched on a GPU: 1 CPU op in 10.0 µs of CPU time; but {CUT}"
+    )
+    (finding,) = found.findings
+    assert finding.id == "file-cut-off" and claim(finding).startswith(CUT)
+    assert finding.next_step.startswith("copy the file again")
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_events_that_cannot_be_used_are_told(usable, tmp_path):
+    made = MadeTrace()
+    made.op("aten::mm", 0, 10)
+    for event in made.events if not usable else []:
+        event["dur"] = -1
+    made.op("aten::relu", 20, -5)
+    found = explanation(made.read(tmp_path))
+    first = " ".join(explanation_text(found).split("\n\n")[0].splitlines()[1:])
+    lost = "event could not be used (events with a negative duration)"
+    if usable:
+        assert (
+            first == f"nothing was launched on a GPU: 1 CPU op in 10.0 µs of CPU time; but 1 {lost}"
+        )
+    else:
+        assert first == f"nothing can be said: 2 {lost.replace('event c', 'events c')}"
+    assert [finding.id for finding in found.findings] == ["events-left-out"]
+    assert claim(found.findings[0]).endswith("the figures: events with a negative duration")
 
 
 def test_json_gives_values_in_microseconds_and_file_rows(tmp_path):

@@ -394,3 +394,8 @@ def test_public_traces_of_all_ages_have_a_page(shared_traces: Path) -> None:
         text = report_html([read_trace(path)])
         assert len(text.encode()) < 2_000_000, path.name
         Page(text)
+
+
+def test_the_peaks_come_with_what_is_to_be_known_of_them():
+    text = report_html([read_trace(EAGER)])
+    assert "(Tensor Core rates without sparsity, half of what the source prints)" in text

@@ -28,8 +28,8 @@ _REFUSED: Final = (
     sources.CUT_OFF,
     sources.DAMAGED,
 )
-_BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
-_IMPOSSIBLE: Final = (
+BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
+IMPOSSIBLE: Final = (
     impossible.NO_TIME,
     impossible.NEGATIVE,
     impossible.TOO_LONG,
@@ -47,7 +47,7 @@ def cautions(source: Source, document: Document) -> tuple[str, ...]:
 
 def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[str]:
     repaired = _listed(intake.repairs, _REFUSED)
-    broken = _listed(intake.skipped, _BROKEN)
+    broken = _listed(intake.skipped, BROKEN)
     if repaired or broken:
         what = "; ".join(filter(None, (repaired, broken)))
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
@@ -58,7 +58,7 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
         )
     if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
         yield "the end of the file is missing: events and totals are those of what is there"
-    impossible = _listed(intake.skipped, _IMPOSSIBLE)
+    impossible = _listed(intake.skipped, IMPOSSIBLE)
     if impossible:
         yield f"left out, for their times cannot be true: {impossible}"
     if document.window.text_bytes > LARGE_BYTES:

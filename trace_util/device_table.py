@@ -1,11 +1,12 @@
 """Peaks of GPUs as their vendors state them: dense TFLOP/s by dtype, memory GB/s, SMs.
 
 Datasheets print Tensor Core rates "with sparsity" from Ampere on, which is twice the dense rate;
-the figures here are dense, and rows whose source prints only sparse ones say ``halved``. fp16,
-bf16 and fp8 are the rates with fp32 sums, which is what cuBLAS runs for PyTorch (GeForce cards are
-half as fast there as with fp16 sums, which is what their marketing prints). fp64 is the rate of the
-matrix units where they do fp64 (from the A100 and the MI210 on), which is what a product can reach;
-fp32 is without tf32. SMs are those that the driver reports: 58 on an L4, whose chip has 60.
+the figures here are dense, and rows whose source prints only sparse ones have a note that says so.
+fp16, bf16 and fp8 are the rates with fp32 sums, which is what cuBLAS runs for PyTorch (GeForce
+cards are half as fast there as with fp16 sums, which is what their marketing prints). fp64 is the
+rate of the matrix units where they do fp64 (from the A100 and the MI210 on), which is what a
+product can reach; fp32 is without tf32. SMs are those that the driver reports: 58 on an L4, whose
+chip has 60.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _NVL = {"fp64": 60, "fp32": 60, "tf32": 417.5, "fp16": 835.5, "bf16": 835.5,
 _MI300 = {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4,
           "fp8": 2614.9, "int8": 2614.9}  # fmt: skip
 _GCD = "one of the two dies of the card: PyTorch sees each as a GPU"
-_HALVED = "the source prints Tensor Core rates with sparsity; halved"
+_HALVED = "Tensor Core rates without sparsity, half of what the source prints"
 _MI250_NAME = "MI250X / MI250"  # what the driver calls either, told apart by its number of CUs
 
 DATA_CENTER = (

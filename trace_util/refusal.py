@@ -78,8 +78,11 @@ def _kind_of(text: bytes) -> str:
 def _kind(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    names = {str: "a text", dict: "an object", list: "a list"}
-    return names[type(value)] if type(value) in names else "a number"
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return "a number"
 
 
 def _list_reason(document: Document) -> str:

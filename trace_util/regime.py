@@ -9,6 +9,7 @@ from trace_util.findings.finding import Value, count, ns, share, text
 from trace_util.findings.scene import Scene
 from trace_util.kernel_names import decode
 from trace_util.roofline import KernelRate
+from trace_util.wholeness import is_cut_off, left_out
 
 OVERHEAD, COMPUTE, MEMORY = "overhead-bound", "compute-bound", "memory-bound"
 NETWORK, COPIES = "communication-bound", "copy-bound"
@@ -53,19 +54,46 @@ def _nothing_recorded(scene: Scene) -> Regime | None:
         return Regime(
             None,
             "GPU activity was not recorded: {launches:kernel launch/kernel launches}, and no "
-            "kernel. Nothing can be said of the GPU",
-            (count("launches", facts.launch_count),),
+            "kernel. Nothing can be said of the GPU" + _but(scene),
+            (count("launches", facts.launch_count), *_told_of_file(scene)),
         )
     if facts.gpu_activity == "none":
         cpu = sum(op.self_ns for op in facts.ops)
+        if not len(scene.trace.events) and (is_cut_off(scene.trace) or left_out(scene.trace)):
+            return Regime(None, "nothing can be said: " + _flaws(scene), _told_of_file(scene))
         return Regime(
             None,
-            "nothing was launched on a GPU: {ops:CPU op/CPU ops} in {cpu} of CPU time",
-            (count("ops", sum(op.count for op in facts.ops)), ns("cpu", cpu)),
+            "nothing was launched on a GPU: {ops:CPU op/CPU ops} in {cpu} of CPU time"
+            + _but(scene),
+            (
+                count("ops", sum(op.count for op in facts.ops)),
+                ns("cpu", cpu),
+                *_told_of_file(scene),
+            ),
         )
     if not facts.window_ns:
         return Regime(None, "no window: neither step marks nor ops with GPU work", ())
     return None
+
+
+def _but(scene: Scene) -> str:
+    """What is to be added where the file does not hold all that was recorded."""
+    flaws = _flaws(scene)
+    return f"; but {flaws}" if flaws else ""
+
+
+def _flaws(scene: Scene) -> str:
+    parts = []
+    if is_cut_off(scene.trace):
+        parts.append("the end of the file is missing")
+    if left_out(scene.trace):
+        parts.append("{left_out:event/events} could not be used ({reasons})")
+    return ", and ".join(parts)
+
+
+def _told_of_file(scene: Scene) -> tuple[Value, ...]:
+    found = left_out(scene.trace)
+    return (count("left_out", sum(found.values())), text("reasons", ", ".join(found)))
 
 
 def _overhead(scene: Scene) -> Regime | None:
@@ -157,7 +185,10 @@ def _kernels(scene: Scene) -> Regime:
     values = [share("most", spent / total), text("why", _why_unknown(scene))]
     told = scene.facts.unprofiled_step
     if told is not None and scene.unprofiled_share is not None:
-        busy = "the GPU works {gpu} of each {step} step ({part})"
+        # The time of the step is another run's than that of the GPU's work, which may be longer.
+        full = "the GPU works all the time ({gpu} of work a step; a step takes {step})"
+        part = "the GPU works {gpu} of each {step} step ({part})"
+        busy = full if scene.unprofiled_share >= 1 else part
         values += [
             ns("gpu", scene.step_gpu_ns),
             ns("step", told.median_ns),

@@ -12,19 +12,43 @@ from trace_util.findings.scene import Scene
 from trace_util.gaps import PROFILER_OVERHEADS, Cause
 from trace_util.links import Step
 from trace_util.tally import distinct
+from trace_util.wholeness import is_cut_off, left_out
 
 # Reasoned: less of the window changes no figure at the digits that are shown.
 VISIBLE = 0.01
 
 
 def recording(scene: Scene) -> Iterator[Finding]:
-    """GPU activity missing, kernels lost, a wide first step, profiler's rows, hidden events."""
+    """What is missing from the file, lost kernels, wide steps, profiler's rows, hidden events."""
+    yield from not_whole(scene)
     yield from gpu_activity_missing(scene)
     yield from kernels_lost(scene)
     yield from wide_steps(scene)
     yield from profiler_rows(scene)
     yield from hidden_overlaps(scene)
     yield from steps_hidden_by_stacks(scene)
+
+
+def not_whole(scene: Scene) -> Iterator[Finding]:
+    """The end of the file is missing, or events of it could not be used."""
+    if is_cut_off(scene.trace):
+        yield Finding(
+            "file-cut-off",
+            FindingKind.ARTEFACT,
+            "the end of the file is missing: all figures are those of what is there",
+            (),
+            "any",
+            "copy the file again, or record again and let the export finish",
+        )
+    found = left_out(scene.trace)
+    if found:
+        yield Finding(
+            "events-left-out",
+            FindingKind.ARTEFACT,
+            "{events:event is/events are} left out of the figures: {reasons}",
+            (count("events", sum(found.values())), text("reasons", ", ".join(found))),
+            "any",
+        )
 
 
 def gpu_activity_missing(scene: Scene) -> Iterator[Finding]:

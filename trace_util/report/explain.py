@@ -130,7 +130,16 @@ def _kernels(found: Explanation, style: Style, most: int) -> str:
     ]
     text = table(columns, rows, style)
     left = len(found.kernels) - len(shown)
-    return text + (f"\n  and {counted(left, 'other kernel')}" if left else "")
+    text += f"\n  and {counted(left, 'other kernel')}" if left else ""
+    note = peak_note(found) if any(row[-1] != "-" for row in rows) else ""
+    return text + (f"\n{wrapped(note, style, 2)}" if note else "")
+
+
+def peak_note(found: Explanation) -> str:
+    """What is to be known of the peaks that rates are compared with; "" where there is nothing."""
+    if found.device is None or not found.device.note:
+        return ""
+    return f"peaks of the {found.device.name}: {found.device.note}"
 
 
 def _achieved(one: KernelRate) -> tuple[str, str]:
@@ -165,11 +174,11 @@ def explanation_json(trace: Trace, found: Explanation) -> dict[str, Any]:
 
     ``file``, ``gpu``; ``regime`` (``null``: nothing can be said), its ``reason`` as a sentence and
     its ``threshold``; ``evidence`` and ``window``, lists of ``{name, value, unit}``; ``roofline``
-    (why there are no shares of a peak, else ``null``) and ``peak_source`` (URL); ``kernels`` with
-    counts, FLOPs, bytes and rates of each name, op and shapes; ``findings``, each with ``id``,
-    ``kind``, ``claim``, ``evidence``, ``threshold``, ``next_step`` and ``rows``, the positions of
-    the events that show it in the file's list of events. Times are in microseconds, rates a second,
-    shares 0 to 1.
+    (why there are no shares of a peak, else ``null``), ``peak_source`` (URL) and ``peak_note``
+    (what is to be known of it); ``kernels`` with counts, FLOPs, bytes and rates of each name, op
+    and shapes; ``findings``, each with ``id``, ``kind``, ``claim``, ``evidence``, ``threshold``,
+    ``next_step`` and ``rows``, the positions of the events that show it in the file's list of
+    events. Times are in microseconds, rates a second, shares 0 to 1.
     """
     return {
         "file": found.path,
@@ -181,6 +190,7 @@ def explanation_json(trace: Trace, found: Explanation) -> dict[str, Any]:
         "window": [value_json(value) for value in found.window],
         "roofline": found.roofline or None,
         "peak_source": found.device.source if found.device else None,
+        "peak_note": (found.device.note or None) if found.device else None,
         "kernels": [_kernel_json(one) for one in found.kernels],
         "findings": [_finding_json(trace, one) for one in found.findings],
     }

@@ -31,7 +31,8 @@ def roofline(subject: Subject) -> Html | None:
     if found.device is not None:
         source = found.device.source
         link = element("a", source, href=source, rel="noreferrer")
-        parts.append(element("p", "Peaks as the vendor states them: ", link, class_="note"))
+        note = f" ({found.device.note})" if found.device.note else ""
+        parts.append(element("p", "Peaks as the vendor states them: ", link, note, class_="note"))
     return joined(*parts)
 
 
