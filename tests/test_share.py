@@ -652,7 +652,7 @@ def test_namespaces_that_are_not_ones_own(hub, client, work):
 )
 def test_a_bad_bucket_name_is_refused_before_any_request(hub, client, work, name):
     ran = client("traces", f"-b={name}", "--yes", cwd=work)
-    assert ran.code == 1 and hub.requests == []
+    assert ran.code == 2 and hub.requests == []
     assert ran.error.startswith(f"{name!r}: not a bucket name; use letters, digits, '-'") or (
         name == "a/b/c" and ran.error.startswith(f"{name!r}: not a namespace name")
     )

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
 from trace_util.perfetto import quoted_path
 
 SCHEME = "hf://buckets/"
@@ -41,11 +41,11 @@ def bucket_name(text: str, namespace: str | None = None) -> BucketName:
     """The bucket that ``-b text -n namespace`` means, checked before any request.
 
     Raises:
-        TraceError: not a name that a bucket can have, or two namespaces that differ.
+        UsageError: not a name that a bucket can have, or two namespaces that differ.
     """
     own, slash, name = text.removeprefix(SCHEME).rstrip("/").rpartition("/")
     if slash and namespace and own != namespace:
-        raise TraceError(f"{text}: names another namespace than --namespace {namespace}; say one")
+        raise UsageError(f"{text}: names another namespace than --namespace {namespace}; say one")
     chosen = own if slash else namespace
     given = text if slash else str(namespace)
     for part, what, said in ((chosen, "namespace", given), (name, "bucket", text)):
@@ -57,7 +57,7 @@ def bucket_name(text: str, namespace: str | None = None) -> BucketName:
 def _check_name(part: str, what: str, text: str) -> None:
     if _NAME.fullmatch(part) and "--" not in part and ".." not in part and part[-4:] != ".git":
         return
-    raise TraceError(
+    raise UsageError(
         f"{text!r}: not a {what} name; use letters, digits, '-', '_' and '.', at most 96, "
         "not at the ends '-' or '.', nowhere '--' or '..', and at most one '/': NAMESPACE/NAME"
     )
@@ -67,11 +67,11 @@ def folder_prefix(text: str) -> str:
     """The folder in the bucket, ``""`` or ending in ``/``.
 
     Raises:
-        TraceError: the prefix leads out of the bucket or is no path.
+        UsageError: the prefix leads out of the bucket or is no path.
     """
     parts = [part for part in text.replace("\\", "/").split("/") if part]
     if any(part in (".", "..") or not part.isprintable() for part in parts):
-        raise TraceError(f"{text!r}: not a folder in a bucket; give names with '/' between them")
+        raise UsageError(f"{text!r}: not a folder in a bucket; give names with '/' between them")
     return "".join(f"{part}/" for part in parts)
 
 
