@@ -233,8 +233,9 @@ def table(
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column, width in zip(columns, widths, strict=True):
         title = Text(column.title)
-        side = "right" if column.right else "left"
-        grid.add_column(title, justify=side, width=width, no_wrap=True)
+        grid.add_column(
+            title, justify="right" if column.right else "left", width=width, no_wrap=True
+        )
     for row in cells:
         grid.add_row(
             *(Text(shortened(cell, width)) for cell, width in zip(row, widths, strict=True))
