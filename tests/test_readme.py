@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import re
 import runpy
@@ -60,6 +61,21 @@ def test_every_command_is_in_the_table_and_exists() -> None:
     for name in cli.COMMANDS:
         assert re.search(rf"\b{name}\b", table), name
         importlib.import_module(f"trace_util.commands.{name}")
+
+
+def test_what_the_table_says_can_be_typed() -> None:
+    table = README[README.index("## The tool") : README.index("## How to open")]
+    told = re.findall(r"^\| `trace-util ([^`]+)`", table, re.MULTILINE)
+    assert {line.split()[0] for line in told} == set(cli.COMMANDS)
+    for line in told:
+        name, *words = line.replace("…", "").replace("[", "").replace("]", "").split()
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        importlib.import_module(f"trace_util.commands.{name}").add_arguments(parser)
+        parser.parse_args(words)
+
+
+def test_exit_codes_are_those_of_the_help() -> None:
+    assert f"Exit codes: {cli.EXIT_CODES}." in " ".join(README.split())
 
 
 def test_every_lesson_is_in_the_table() -> None:

@@ -37,6 +37,7 @@ COMMANDS = {
 }
 
 DEBUG_VARIABLE = "TRACE_UTIL_DEBUG"
+EXIT_CODES = "0 done, 1 failed, refused or not as expected, 2 wrong usage, 130 Ctrl-C"
 
 
 def _usage() -> str:
@@ -49,8 +50,7 @@ def _usage() -> str:
         f"commands:\n{rows}\n\n"
         "trace-util COMMAND --help says more. Example:\n"
         "  trace-util summary traces/02_linear/1024_32_64_eager.json\n\n"
-        "exit codes: 0 done, 1 failed or refused or not as expected, 2 wrong usage. "
-        f"{DEBUG_VARIABLE}=1 shows tracebacks.\n"
+        f"Exit codes: {EXIT_CODES}.\n{DEBUG_VARIABLE}=1 shows tracebacks.\n"
     )
 
 
@@ -116,7 +116,7 @@ def _start_quickly() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C."""
+    """Run one command line; returns its exit code, one of ``EXIT_CODES``."""
     speak_anywhere()
     if arguments is None:
         _start_quickly()
