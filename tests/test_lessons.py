@@ -231,8 +231,9 @@ def test_parallel_lesson_leaves_a_trace_for_each_rank(parallel_run):
         assert facts["command"].startswith("torchrun --nproc_per_node 2 05_parallel_mlp.py")
 
 
-def test_parallel_lesson_without_torchrun_is_one_line():
-    process = run_lesson("05_parallel_mlp.py")
+@pytest.mark.parametrize("environment", [{}, {"RANK": "0"}, {"RANK": "first", "WORLD_SIZE": "2"}])
+def test_parallel_lesson_without_torchrun_is_one_line(environment):
+    process = run_lesson("05_parallel_mlp.py", environment=environment)
     assert process.returncode == 2
     assert process.stderr.startswith("error: start it with torchrun --nproc_per_node 2")
     assert process.stderr.count("\n") == 1

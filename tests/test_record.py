@@ -281,6 +281,23 @@ def test_relative_error_is_that_of_the_first_rows():
     assert relative_error(output, reference) == pytest.approx(0.1)
 
 
+def test_error_beside_nothing_is_no_number():
+    zero, one = torch.zeros(1, 2, dtype=torch.float64), torch.ones(1, 2, dtype=torch.float64)
+    assert relative_error(zero, zero) == 0
+    assert relative_error(one, zero) is None
+    assert relative_error(one * float("inf"), one) is None
+    assert relative_error(one * float("nan"), one) is None
+
+
+def test_lesson_whose_output_is_zero_is_recorded_all_the_same(tmp_path):
+    # With this seed the only gate is negative, so that ReLU leaves nothing.
+    one = ("--batch", "1", "--seq", "1", "--dim", "1", "--hidden", "1", "--activation", "relu")
+    process = run_lesson("03_simple_mlp.py", *one, "--trace_dir", str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    trace = read_trace(tmp_path / "cpu_1_1_1_1_eager_relu.json")
+    assert trace.header.run["relative_error"] == 0
+
+
 # Saving
 
 

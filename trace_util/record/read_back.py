@@ -99,7 +99,8 @@ def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
     late = ", after the profiler: an upper bound" if told["after_profiler"] else ""
     rows.append(("", f"{told['median']:,.1f} µs without the profiler ({spread}{late})"))
     error = trace.header.run["relative_error"]
-    rows.append(("error", f"{error:.1e} relative to float64"))
+    unknown = "no number: zero is expected, or the output is not finite"
+    rows.append(("error", unknown if error is None else f"{error:.1e} relative to float64"))
     return rows
 
 

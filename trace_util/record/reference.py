@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 
-def relative_error(output: torch.Tensor, reference: torch.Tensor) -> float:
+def relative_error(output: torch.Tensor, reference: torch.Tensor) -> float | None:
     """``|output - reference| / |reference|`` (Frobenius norms), computed in float64.
 
     ``reference`` holds the first rows of what ``output`` should be, worked out in float64 from the
     same weights and inputs: rows are independent in every lesson, so a part is enough.
+    ``None`` where there is no such number: the reference is zero, or the output is not finite.
     """
     rows = reference.reshape(-1, reference.shape[-1])
     got = output.detach().reshape(-1, output.shape[-1])[: len(rows)].to(torch.float64)
-    return float(torch.linalg.norm(got - rows) / torch.linalg.norm(rows))
+    error, scale = float(torch.linalg.norm(got - rows)), float(torch.linalg.norm(rows))
+    if error == 0:
+        return 0.0
+    return error / scale if scale and math.isfinite(error / scale) else None
