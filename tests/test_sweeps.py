@@ -27,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
     runs.mkdir()
-    events = [complete("cpu_op", "aten::mm", 1, 20), kernel(5, 10)]
-    for name in ("a", "b"):
+    for at, name in enumerate(("a", "b")):
+        events = [complete("cpu_op", "aten::mm", 1 + at, 20), kernel(5 + at, 10)]
         (runs / f"{name}.json").write_text(json.dumps({"traceEvents": events}))
     (runs / "sweep.json").write_text(json.dumps(TABLE))
     return runs

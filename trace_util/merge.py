@@ -174,7 +174,7 @@ def _require_ranks(seen: list[_Seen]) -> None:
             raise TraceError(
                 f"{one.path}: the same recording as {other.path}; give each rank of a job once"
             )
-    runs = [one.header.run for one in seen if one.header.run]
+    runs = [one.header.run for one in seen if one.header.run.get("lesson")]
     kinds = list(dict.fromkeys(f"{run.get('lesson')} {run.get('variant')}" for run in runs))
     if len(kinds) > 1:
         raise TraceError(
