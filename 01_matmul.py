@@ -10,7 +10,7 @@ what the CPU queues, and the run is compute-bound.
 You will see
   - two kernels a step, a GEMM and an elementwise add, each launched by the CPU some time earlier;
   - a GPU that is busy for a few percent of the window at size 64, and for most of it at 4096;
-  - a first step that is slower than the next ones unless you warm up;
+  - a first recorded step that is slower than the next ones, in a cold run and in a warm one;
   - torch.compile merging the two ops into one `aten::addmm`, at a price on the CPU.
 
 Run

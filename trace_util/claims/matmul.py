@@ -140,16 +140,15 @@ def dead_window(scene: Scene) -> Ruling:
     if own.run.warm is not False:
         told = "this run was warmed up" if own.run.warm else "whether it was warm is not recorded"
         return unseen(f"{told}; a run without --warmup shows it", *seen)
-    beside = _waits(scene.warm) if scene.warm else []
-    if beside:
-        seen.append(Evidence("the same, first step of the warm run", beside[0], "ns"))
+    warm = _waits(scene.warm) if scene.warm else []
+    if len(warm) > 1:
+        seen.append(Evidence("the warm run's first step", warm[0], "ns"))
+        seen.append(Evidence("the longest of its later steps", max(warm[1:]), "ns"))
     if first < DEAD * max(later):
         return contradicted("the first step waits no longer than the later ones", *seen)
-    if beside and first <= beside[0]:
-        note = "the warm run's first step waits no less: the cold start is not the cause"
-        return holds(*seen, note=note)
-    if beside and first < DEAD * beside[0]:
-        note = "the warm run's first step waits nearly as long: little of it is the cold start"
+    # Each run beside itself: one of the two may have been slower throughout.
+    if len(warm) > 1 and first * max(warm[1:]) < DEAD * warm[0] * max(later):
+        note = "so does the warm run's, beside its own later ones: the cold start is not the cause"
         return holds(*seen, note=note)
     return holds(*seen)
 
