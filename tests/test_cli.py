@@ -67,3 +67,27 @@ def test_unknown_command_is_one_line():
     done = run("nosuch")
     assert done.returncode == 2
     assert done.stderr == "error: nosuch: no such command or file; see trace-util --help\n"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", "nan", ""])
+@pytest.mark.parametrize("option", ["summary --top", "explain --top", "summary --workers"])
+def test_a_number_of_nothing_is_wrong_usage(option, number, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([*option.split(), number, TRACE])
+    assert caught.value.code == 2
+    name = option.split()[1]
+    said = f"argument {name}: {number!r}: give a whole number, 1 or more\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("address", "package"),
+    [("s3://b/x.json", "s3fs"), ("gs://b/x.json", "gcsfs"), ("https://a/x.json", "aiohttp")],
+)
+def test_an_address_names_the_package_that_it_needs(address, package, capsys, monkeypatch):
+    pytest.importorskip("fsspec")
+    for name in ("s3fs", "gcsfs", "aiohttp", "fsspec.implementations.http"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
+    assert main(["summary", address]) == 1
+    said = f"error: {address}: reading from there needs the package {package}; "
+    assert capsys.readouterr().err == f"{said}pip install {package}\n"
