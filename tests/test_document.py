@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,67 @@ def test_items_that_are_no_events_are_counted(tmp_path: Path) -> None:
         "events without a usable start": 1,
     }
     assert trace.events.row.tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '"env": {"PS1": "a"b", "x": "y"}',
+        '"env": {"PS1": "a"b"}, "list": [{"x": "y"}]',
+        '"env": "never closed',
+        '"env": {"a": ["never closed}',
+    ],
+)
+def test_a_quote_in_the_header_hides_no_events(tmp_path: Path, broken: str) -> None:
+    """Whether the text then seems to end within the events, behind them or not at all."""
+    for text in (
+        TEXT.replace('"schemaVersion": 1', broken),
+        TEXT.replace('"schemaVersion": 1', broken).replace('"k7"', '"k"7}"'),
+    ):
+        trace = read(tmp_path, text)
+        assert [name for name in names(trace) if name in ALL] == [
+            name for name in ALL if f'"{name}"' in text
+        ]
+        assert any("Perfetto will refuse it" in warning for warning in trace.warnings)
+
+
+HUGE = {
+    "quotes": ('{"env": {', '"k": "a"b"",', '"z": 0}'),
+    "numbers": ('{"env": {', '"k": NaN1,', '"z": 0}'),
+    "escapes": ('{"env": "', "x\\q", '"'),
+    "one event": (
+        '{"traceEvents": [{"ph": "X", "ts": 1, "dur": 1, "args": {"x": "',
+        'y"z" ',
+        '"}}]',
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_mending_takes_no_more_than_it_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """What is broken and too large to be worth the time is left out unmended."""
+    for module in (document_module, event_list):
+        monkeypatch.setattr(module, "MENDED_BYTES", 1 << 18)
+    begin, part, end = HUGE[what]
+    small, large = (
+        "".join((begin, part * (size // len(part)), end)) for size in (1 << 17, 1 << 21)
+    )
+    spent = []
+    for text in (small, large):
+        began = time.process_time()
+        trace = read(tmp_path, f'{text}, "traceEvents": [{json.dumps(kernel("k"))}]}}')
+        spent.append(time.process_time() - began)
+        assert "k" in names(trace)
+    assert sum(trace.skipped.values()) >= 1
+    assert spent[1] < 4 * spent[0] + 0.3  # mended as well it would be sixteen times
+
+
+def test_ten_thousand_broken_events_end_the_reading(tmp_path: Path) -> None:
+    event = '{"ph": "X", "name": "a"b", "ts": 1, "dur": 1, "args": {"x": "%s"}}' % ("y" * 100)
+    text = '{"traceEvents": [' + ",\n".join([json.dumps(kernel("k")), *[event] * 16_000]) + "]}"
+    trace = read(tmp_path, text)
+    assert names(trace) == ["k"]
+    assert trace.skipped["broken events"] == 10_000
+    assert trace.skipped[event_list.GIVEN_UP] > 0

@@ -12,7 +12,7 @@ import msgspec
 from trace_util.event_list import EventList
 from trace_util.intake import Intake
 from trace_util.repair import mended_characters, mended_event
-from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
+from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, MENDED_BYTES, Window
 
 EVENTS_KEY: Final = "traceEvents"
 CUT_OFF: Final = "end of the file missing"
@@ -103,19 +103,29 @@ class Document:
             size = len(window.data) - window.at
             if size > LARGEST_BYTES:
                 self.intake.skipped[HEADER] += 1
-                window.at = len(window.data)
-                return _UNREADABLE
+                return self._passed_over(len(window.data))
             if not window.grow(max(size, CHUNK_BYTES)):
-                window.at = len(window.data)
-                return _UNREADABLE
+                return self._passed_over(len(window.data))
         text = bytes(window.data[window.at : end])
-        window.at = max(end, window.at + 1)
-        return self._decoded(text)
+        value = self._decoded(text)
+        if value is _UNREADABLE:
+            self.intake.skipped[HEADER] += 1
+            return self._passed_over(max(end, window.at + 1))
+        window.at = end
+        return value
+
+    def _passed_over(self, end: int) -> Any:
+        """Move on to ``end``, but never past a list of events: a quote too many hides its start."""
+        events = _EVENTS.search(self.window.data, self.window.at, end)
+        self.window.at = events.start() if events else end
+        return _UNREADABLE
 
     def _decoded(self, text: bytes) -> Any:
         for mend in (None, mended_characters, mended_event):
             repairs: Counter[str] = Counter()
             if mend is not None:
+                if len(text) > MENDED_BYTES or _EVENTS.search(text):
+                    break
                 text = mend(text, repairs)
             try:
                 value = msgspec.json.decode(text)
@@ -124,13 +134,13 @@ class Document:
             finally:
                 self.intake.repairs += repairs
             return value
-        self.intake.skipped[HEADER] += 1
         return _UNREADABLE
 
     def _find_events(self) -> bool:
         """Skip to the inside of the next list of events, over text that makes no sense."""
         window = self.window
         self.intake.repairs[JUNK] += 1
+        window.at = max(window.at - 1, 0)  # its quote may have closed a string that was left open
         while True:
             match = _EVENTS.search(window.data, window.at)
             if match:

@@ -17,7 +17,7 @@ import msgspec
 
 from trace_util.intake import Intake
 from trace_util.repair import COMMAS, mended_characters, mended_event
-from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, Window
+from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, MENDED_BYTES, Window
 
 BROKEN: Final = "broken events"
 LAST_EVENT: Final = "event cut off at the end of the file"
@@ -169,7 +169,8 @@ class EventList:
         mended = mended_characters(bytes(window.data[window.at : end]), self.intake.repairs)
         end = window.replace(end, mended)
         reach = end
-        while window.skip_filling() < end and window.data[window.at] != ord("]"):
+        # The text is exchanged for what follows where it is given up.
+        while window.skip_filling() < end <= len(window.data) and window.data[window.at] != ord("]"):
             start = window.at
             stop = end if start + reach >= end else self._border(start, start + reach) or end
             outcome = self._attempt(start, stop)
@@ -218,6 +219,8 @@ class EventList:
         self._drop(ends[0])
 
     def _mended_attempt(self, start: int, end: int) -> _Outcome:
+        if end - start > MENDED_BYTES:
+            return _Outcome("broken")
         repairs: Counter[str] = Counter()
         text = mended_event(bytes(self.window.data[start:end]), repairs)
         outcome = self._take(b"[" + text + b"]")

@@ -8,6 +8,7 @@ from typing import Final
 
 CHUNK_BYTES: Final = 1 << 20  # read and decoded at a time
 LARGEST_BYTES: Final = 64 << 20  # no event, and no value of the header, is longer than this
+MENDED_BYTES: Final = 4 << 20  # nor is a broken one that is worth mending: that takes 1 s a MB
 
 _FILLING = re.compile(rb"[\s,]*")
 
