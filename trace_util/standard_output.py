@@ -18,36 +18,42 @@ class OutputError(OSError):
 class _Guarded:
     """A stream as it is, but for the kind of error that a failed write raises."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, goes_on: bool) -> None:
+        self._stream, self._goes_on = stream, goes_on
 
     def write(self, text: str) -> int:
-        with _told_apart():
-            return self._stream.write(text)
+        with self._told_apart():
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        with _told_apart():
+        with self._told_apart():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
+    @contextmanager
+    def _told_apart(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            if not self._goes_on:
+                raise
+            give_output_up()
+        except OSError as error:
+            raise OutputError(error.errno, f"standard output: {error.strerror}") from error
 
-@contextmanager
-def _told_apart() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(error.errno, f"standard output: {error.strerror}") from error
 
+def guard_output(*, goes_on: bool = False) -> TextIO:
+    """The standard output until now; from here on a failure of it is an ``OutputError``.
 
-def guard_output() -> TextIO:
-    """The standard output until now; from here on a failure of it is an ``OutputError``."""
+    With ``goes_on`` it is none that the reader has left (``| head``), since there is more to do
+    than to print.
+    """
     before = sys.stdout
     if not isinstance(before, _Guarded):
-        sys.stdout = cast(TextIO, _Guarded(before))
+        sys.stdout = cast(TextIO, _Guarded(before, goes_on))
     return before
 
 

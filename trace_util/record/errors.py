@@ -52,8 +52,7 @@ def _known(error: BaseException, sizes: Sequence[str]) -> str | None:
 def speak_plainly(sizes: Sequence[str]) -> None:
     """From here on an uncaught error of this process is one line on stderr and exit code 1.
 
-    After Ctrl-C the code is 130. When the reader of the output has left (``| head``) no line is
-    needed.
+    After Ctrl-C the code is 130.
     """
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -61,10 +60,9 @@ def speak_plainly(sizes: Sequence[str]) -> None:
         if message is None or os.environ.get(DEBUG_VARIABLE):
             sys.__excepthook__(kind, error, trace)
             return
-        if isinstance(error, BrokenPipeError | OutputError):
+        if isinstance(error, OutputError):
             give_output_up()
-        if not isinstance(error, BrokenPipeError):
-            say(f"error: {message}")
+        say(f"error: {message}")
         raise SystemExit(INTERRUPTED if message == INTERRUPTION else 1)
 
     sys.excepthook = hook

@@ -75,7 +75,7 @@ def begin(
         TraceError: the device, the dtype, torch.compile or the folder cannot be had.
     """
     speak_anywhere()
-    guard_output()
+    guard_output(goes_on=True)
     speak_plainly(parser.sizes())
     # Kineto writes lines of its own to stderr, errors about absent GPUs among them; what matters of
     # them the health check says after the run. 6 is above every level it has.
