@@ -251,7 +251,7 @@ def test_link_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_link_refuses_what_perfetto_cannot_fetch(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["link", str(TRACE), ONLINE + "?download=true"]) == 1
+    assert main(["link", str(TRACE), ONLINE + "?download=true"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("error: ") and "leave the query out" in shown.err

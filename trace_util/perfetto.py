@@ -14,7 +14,7 @@ import re
 from typing import TypedDict
 from urllib.parse import quote, urlsplit
 
-from trace_util.events import TraceError
+from trace_util.events import UsageError
 from trace_util.focus import Focus, Note
 
 PUBLIC_UI = "https://ui.perfetto.dev"
@@ -44,7 +44,7 @@ def public_link(url: str, focus: Focus | None = None, *, ui: str = PUBLIC_UI) ->
     once more, as the value of a parameter.
 
     Raises:
-        TraceError: ``url`` is one that the UI cannot fetch.
+        UsageError: ``url`` is one that the UI cannot fetch.
     """
     _refuse_unfetchable(url)
     return f"{ui}/#!/?{_query({'url': url, **view_parameters(focus)})}"
@@ -123,22 +123,22 @@ def _refuse_unfetchable(url: str) -> None:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise TraceError(f"{url}: not an address ({error}); give the file's https URL") from None
+        raise UsageError(f"{url}: not an address ({error}); give the file's https URL") from None
     local = parts.scheme == "http" and parts.hostname == "127.0.0.1"
     if not (parts.scheme == "https" or local) or not parts.hostname:
-        raise TraceError(f"{url}: Perfetto fetches https addresses only; give the file's https URL")
+        raise UsageError(f"{url}: Perfetto fetches https addresses only; give the file's https URL")
     if parts.username is not None or parts.password is not None:
-        raise TraceError(
+        raise UsageError(
             f"https://…@{parts.hostname}: a browser does not fetch an address with a login in it; "
             "give the file's address without it"
         )
     if "?" in url or "#" in url:
-        raise TraceError(
+        raise UsageError(
             f"{url}: Perfetto refuses a file address with '?' or '#' in it; "
             "leave the query out, and write a '?' or '#' of the name as %3F or %23"
         )
     if quote(url, safe="%/:@[]!$&'()*+,;=-._~") != url or re.search("%(?![0-9A-Fa-f]{2})", url):
-        raise TraceError(
+        raise UsageError(
             f"{url}: not quoted; write each character that a URL does not allow as %XX (a space "
             "as %20, a % as %25)"
         )
