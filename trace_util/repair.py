@@ -141,6 +141,9 @@ def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tupl
     taken for sound: two texts have met in it.
     """
     after = _AFTER_VALUE if is_value else _AFTER_KEY
+    first = _QUOTE.search(text, at)
+    if first and first["quote"] and after.match(text, first.end()):  # as nearly all are
+        return text[at - 1 : first.end()], first.end()
     parts, found = [b'"'], Counter[str]()
     for match in _QUOTE.finditer(text, at):
         parts.append(text[at : match.start()])
