@@ -15,7 +15,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from fused_mlp import launches
 from fused_mlp.activations import activate, checked_activation
-from fused_mlp.launches import aligned, descriptor
+from fused_mlp.launches import aligned, descriptor, row
 from fused_mlp.packing import GROUP, packed_rows
 from fused_mlp.tiles import INTERPRETED, LARGE, Launch, Tiles, gpu_of, launch_for, tile_at
 
@@ -109,17 +109,24 @@ def gated_linear(
             f"{packed.dtype}; for hidden={hidden} a packed weight of "
             f"{[packed_rows(hidden), x.shape[-1]]} {x.dtype} is needed"
         )
-    rows = x.reshape(-1, x.shape[-1])
-    rows = rows if rows.stride(-1) == 1 else rows.contiguous()
-    out = torch.empty(rows.shape[0], hidden, dtype=x.dtype, device=x.device)
-    if out.numel():
-        gpu = gpu_of(x.device.index)
-        fits = all(map(_describable, (rows, packed, out)))
-        launch = launch or launch_for(rows.shape[0], packed.shape[0], gpu, fits)
-        if launch.kernel == "hopper" and hopper is None:
-            launch = Launch("descriptor", LARGE)
-        _LAUNCHERS[launch.kernel](rows, packed, out, activation, launch.tiles, gpu.multiprocessors)
-    return out.view(*x.shape[:-1], hidden)
+    with row("fused_mlp::gated_linear", x, packed):
+        rows = x.reshape(-1, x.shape[-1])
+        rows = rows if rows.stride(-1) == 1 else rows.contiguous()
+        out = torch.empty(rows.shape[0], hidden, dtype=x.dtype, device=x.device)
+        if out.numel():
+            _start(rows, packed, out, activation, launch)
+        return out.view(*x.shape[:-1], hidden)
+
+
+def _start(
+    rows: Tensor, packed: Tensor, out: Tensor, activation: str, launch: Launch | None
+) -> None:
+    gpu = gpu_of(rows.device.index)
+    fits = all(map(_describable, (rows, packed, out)))
+    launch = launch or launch_for(rows.shape[0], packed.shape[0], gpu, fits)
+    if launch.kernel == "hopper" and hopper is None:
+        launch = Launch("descriptor", LARGE)
+    _LAUNCHERS[launch.kernel](rows, packed, out, activation, launch.tiles, gpu.multiprocessors)
 
 
 @torch.library.custom_op("fused_mlp::gated_linear", mutates_args=())

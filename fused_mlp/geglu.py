@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fused_mlp.activations import activate, checked_activation, slope
-from fused_mlp.launches import aligned, launch
+from fused_mlp.launches import aligned, launch, row
 
 BLOCK = 2048  # elements a program
 WARPS = 8  # 8 elements a thread: one 16-byte load of bfloat16 from each input
@@ -70,8 +70,9 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
 
 
 def _forward(gate: Tensor, up: Tensor, activation: str) -> Tensor:
-    out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
-    _launch(_geglu_forward_kernel, gate, up, (out,), activation)
+    with row("fused_mlp::geglu", gate, up):
+        out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+        _launch(_geglu_forward_kernel, gate, up, (out,), activation)
     return out
 
 

@@ -8,11 +8,13 @@ goes that way.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import profiler
 
 from fused_mlp.tiles import INTERPRETED
 
@@ -44,6 +46,14 @@ def launch(
         _kept(_compiled, key, kernel[(programs,)](*arguments, **options))
     else:
         compiled[(programs, 1, 1)](*arguments)
+
+
+def row(name: str, *inputs: Tensor) -> contextlib.AbstractContextManager[None]:
+    """A row of that name in a profiler's trace, with the inputs' shapes, as PyTorch's operations
+    have one. Without it a trace would not say what the kernel under it computes."""
+    if torch.compiler.is_compiling() or not profiler._is_profiler_enabled:
+        return contextlib.nullcontext()
+    return torch._C._profiler._RecordFunctionFast(name, inputs)
 
 
 def descriptor(make: Callable[..., Any], matrix: Tensor, block: tuple[int, int]) -> Any:

@@ -275,3 +275,11 @@ def test_a_compiled_model_may_hold_the_module(tokens):
     compiled = torch.compile(lambda x: mlp(x + 1) * 2, fullgraph=True)
     assert mlp.plan(tokens).kernels == "fused"
     assert relative_error(compiled(x), mlp(x + 1).double() * 2) < TOLERANCE[torch.float16]
+
+
+def test_a_trace_has_a_row_with_the_shapes():
+    x, packed, _ = _case(33, 24, 72, torch.float16)
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        gated_linear(x.view(3, 11, 24), packed, 72)
+    (row,) = (event for event in profiler.events() if event.name == "fused_mlp::gated_linear")
+    assert row.input_shapes == [[3, 11, 24], list(packed.shape)]

@@ -168,3 +168,10 @@ def test_a_compiled_model_may_hold_it():
     compiled = torch.compile(lambda g, u: geglu(g + 1, u) * 2, fullgraph=True)
     reference = REFERENCES["gelu_tanh"](gate.double() + 1) * up.double() * 2
     assert relative_error(compiled(gate, up), reference) < 2e-6
+
+
+def test_a_trace_has_a_row_with_the_shapes():
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        geglu(random(3, 5, 7), random(3, 5, 7))
+    (row,) = (event for event in profiler.events() if event.name == "fused_mlp::geglu")
+    assert row.input_shapes == [[3, 5, 7], [3, 5, 7]]
