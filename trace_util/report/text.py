@@ -221,7 +221,7 @@ def table(
     Drawn by rich. A name that is too long loses its middle, not its end as rich would have it: the
     end of a kernel's name tells it from the next one.
     """
-    # A tenth of a second to import, which `--json` and `--help` are spared.
+    # It takes a while to import, which `--json` and `--help` are spared.
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
