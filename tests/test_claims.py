@@ -357,6 +357,26 @@ def test_wait_that_a_warm_run_has_too_is_not_laid_to_the_cold_start() -> None:
     assert claim.reason.endswith("beside its own later ones: the cold start is not the cause")
 
 
+@pytest.mark.parametrize(
+    ("later_by_us", "reason"),
+    [
+        (12, "the first step waits longer than the later ones, but not 2 times as long"),
+        (30, "the first step waits no longer than the later ones"),
+    ],
+)
+def test_wait_is_compared_with_the_later_steps(
+    later_by_us: int, reason: str, tmp_path: Path
+) -> None:
+    def earlier(document: Document) -> None:
+        for name in ("ProfilerStep#3", "matmul_add"):
+            event = complete(document, name, "user_annotation")[name == "matmul_add"]
+            event["ts"], event["dur"] = event["ts"] - later_by_us, event["dur"] + later_by_us
+
+    found = checked(broken_copy(recorded("01_matmul/64_bf16_cold_eager"), tmp_path, earlier))
+    (claim,) = (one for one in found.claims if one.id == "1.6")
+    assert (claim.verdict, claim.reason) == ("differs", reason)
+
+
 def test_wait_that_a_warm_run_lacks_may_be_the_cold_start(tmp_path: Path) -> None:
     def earlier(document: Document) -> None:
         for name in ("ProfilerStep#2", "matmul_add"):

@@ -144,8 +144,11 @@ def dead_window(scene: Scene) -> Ruling:
     if len(warm) > 1:
         seen.append(Evidence("the warm run's first step", warm[0], "ns"))
         seen.append(Evidence("the longest of its later steps", max(warm[1:]), "ns"))
-    if first < DEAD * max(later):
+    if first <= max(later):
         return contradicted("the first step waits no longer than the later ones", *seen)
+    if first < DEAD * max(later):
+        told = f"the first step waits longer than the later ones, but not {DEAD:g} times as long"
+        return contradicted(told, *seen)
     # Each run beside itself: one of the two may have been slower throughout.
     if len(warm) > 1 and first * max(warm[1:]) < DEAD * warm[0] * max(later):
         note = "so does the warm run's, beside its own later ones: the cold start is not the cause"

@@ -41,6 +41,7 @@ lesson 03_kernels_mlp
 lesson 03_kernels_mlp --kernel fused
 lesson 03_kernels_mlp --kernel liger
 lesson 01_matmul --sweep
+lesson 03_simple_mlp --sweep batch
 lesson 03_simple_mlp --batch 1 --seq 1
 lesson 03_simple_mlp --batch 1 --seq 1 --cuda_graph
 lesson 01_matmul --size 64
