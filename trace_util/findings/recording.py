@@ -86,6 +86,14 @@ def kernels_lost(scene: Scene) -> Iterator[Finding]:
     )
 
 
+# What to do about a wide first step, by whether the run was warmed up; None: it is not known.
+FIRST_STEP = {
+    None: "warm up before recording",
+    False: "warm up before recording (this run was cold on purpose)",
+    True: "look at the later steps: the profiler's first is wide even after a warm-up",
+}
+
+
 def wide_steps(scene: Scene) -> Iterator[Finding]:
     """Steps far longer than the median one, most often the first."""
     wide = [step for step in scene.facts.steps if step.wide]
@@ -93,14 +101,14 @@ def wide_steps(scene: Scene) -> Iterator[Finding]:
         return
     others = scene.facts.median_step_ns
     first = wide[0].index == scene.facts.steps[0].index
-    cold = scene.trace.header.run.get("warm") is False
+    warm = scene.trace.header.run.get("warm")
     yield Finding(
         "wide-first-step" if first else "wide-step",
         FindingKind.ARTEFACT,
         "{step} takes {wide}, the median step {median}; it is kept out of the figures here",
         (text("step", wide[0].name), ns("wide", wide[0].duration_ns), ns("median", others)),
         "over twice the median, from 3 steps on: reasoned",
-        "warm up before recording" + (" (this run was cold on purpose)" if cold else "")
+        FIRST_STEP[warm if isinstance(warm, bool) else None]
         if first
         else "look at what that step alone does: a recompilation, an allocation, a data wait",
         rows_of([step.index for step in wide]),
