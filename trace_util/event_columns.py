@@ -81,8 +81,8 @@ class EventColumns:
                 indices = np.array([*(table[each] for each in values[name]), -1])
             column.append(next(columns), indices, rows if name == "row" else 0)
 
-    def append(self, kept: list[Any], rows: Array, starts: Array, durations: Array) -> None:
-        """Append complete events, at least one, with their rows and times."""
+    def append(self, kept: list[Any], rows: Array | None, starts: Array, durations: Array) -> None:
+        """Append complete events, at least one, with their times and, but for a summary, rows."""
         tables = self.tables
         category = _indices(tables["category"], [each.cat for each in kept])
         if len(self._kinds) < len(tables["category"]):
@@ -104,7 +104,7 @@ class EventColumns:
         add["thread"].extend(thread, len(tables["thread"]))
         self._append_links(args, kind)
         self._append_places(kept, args, kind)
-        if self.brief:
+        if rows is None:
             for absent in _NOT_IN_BRIEF:
                 add[absent].fill(len(kept))
         else:

@@ -100,21 +100,26 @@ class Intake:
         if starts is None or durations is None:
             return False
         if len(kept) < len(rows):
-            is_kept = bytes([type(row) is complete for row in rows])
-            where = np.flatnonzero(np.frombuffer(is_kept, dtype=bool))
             self._count_others([row for row in rows if type(row) is not complete])
-        else:
-            where = np.arange(len(rows))
         self.phases["X"] += len(kept)
-        where += self.rows
+        # A summary tells no rows, so that they need not be counted out.
+        where = None if self.brief else self._positions(rows, complete, len(kept))
         self.rows += len(rows)
         wanted = self._wanted(kept, starts, durations)
         if wanted is not None:
             kept = [kept[i] for i in wanted.tolist()]
-            where, starts, durations = where[wanted], starts[wanted], durations[wanted]
+            where = None if where is None else where[wanted]
+            starts, durations = starts[wanted], durations[wanted]
         if kept:
             self.events.append(kept, where, starts, durations)
         return True
+
+    def _positions(self, rows: list[Any], complete: Any, kept: int) -> Array:
+        """The rows of the complete events, counted from the start of the list of events."""
+        if kept == len(rows):
+            return np.arange(self.rows, self.rows + kept)
+        is_kept = bytes([type(row) is complete for row in rows])
+        return np.flatnonzero(np.frombuffer(is_kept, dtype=bool)) + self.rows
 
     def _wanted(self, kept: list[Any], starts: Array, durations: Array) -> Array | None:
         """The positions of the events to keep; ``None`` for all."""
@@ -123,7 +128,7 @@ class Intake:
         if left_out.any():
             self.skipped[NO_START] += int(bad_start.sum())
             self.skipped[NO_DURATION] += int((bad_duration & ~bad_start).sum())
-        if self.brief:
+        if self.brief and "python_function" in {each.cat for each in kept}:
             python = np.array([each.cat == "python_function" for each in kept], dtype=bool)
             python &= ~left_out
             self.skipped[PYTHON_FRAMES] += int(python.sum())
