@@ -230,6 +230,8 @@ def test_parallel_lesson_leaves_a_trace_for_each_rank(parallel_run):
         assert names.count("gloo:all_reduce") == 3
         assert facts["relative_error"] < 2**-6
         assert facts["command"].startswith("torchrun --nproc_per_node 2 05_parallel_mlp.py")
+    twins = [line for line in process.stdout.splitlines() if "traces/recorded/" in line]
+    assert not any("/cpu_" in line for line in twins), "what a GPU does is not in those"
 
 
 @pytest.mark.parametrize("environment", [{}, {"RANK": "0"}, {"RANK": "first", "WORLD_SIZE": "2"}])

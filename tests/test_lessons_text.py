@@ -26,7 +26,9 @@ SCRIPTS = {
     "02-linear.md": "02_linear.py",
     "03-simple-mlp.md": "03_simple_mlp.py",
     "03-kernels-mlp.md": "03_kernels_mlp.py",
+    "05-parallel-mlp.md": "05_parallel_mlp.py",
 }
+STARTS = {"05-parallel-mlp.md": "torchrun --nproc_per_node 2"}  # the others': python
 COMMANDS = [
     pytest.param(command, id=f"{name}:{command.first}")
     for name, text in TEXTS.items()
@@ -96,7 +98,9 @@ def test_figure_can_be_drawn_again(command: pages.Command, tmp_path: Path) -> No
         assert lanes == ["µs a step", "TFLOP/s"]
     else:
         assert lanes[:2] == ["steps", "CPU"]
-        assert any(text.startswith("GPU") for text in lanes)
+        launched = any(text.startswith("GPU") for text in lanes)
+        on_cpu = any("/cpu" in word for word in command.words)
+        assert launched != on_cpu
     assert overlaps_in(new) == []
 
 
@@ -141,6 +145,13 @@ def test_every_figure_is_on_a_page() -> None:
     }
 
 
+def words_of(command: str) -> tuple[str, list[str]]:
+    """What starts the script, and the words from its name on."""
+    words = shlex.split(command)
+    at = next(i for i, word in enumerate(words) if word.endswith(".py"))
+    return shlex.join(words[:at]), words[at:]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_commands_for_the_readers_gpu_are_ones_that_the_script_takes(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -153,21 +164,23 @@ def test_commands_for_the_readers_gpu_are_ones_that_the_script_takes(
     def begin(*_: Any, **run: Any) -> NoReturn:
         raise Parsed(run["tag"])
 
+    for variable, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(variable, value)
     monkeypatch.setattr(record, "begin", begin)
     monkeypatch.setattr(record, "interpretable", lambda _, flags: flags)
-    asked = pages.reader_commands(TEXTS[name])
+    asked = [one for one in pages.reader_commands(TEXTS[name]) if ".py" in one]
     assert len(asked) >= 2
     tags = set()
     for command in asked:
-        python, script, *flags = shlex.split(command)
-        assert (python, script) == ("python", SCRIPTS[name])
+        start, (script, *flags) = words_of(command)
+        assert (start, script) == (STARTS.get(name, "python"), SCRIPTS[name])
         monkeypatch.setattr(sys, "argv", [script, *flags])
         with pytest.raises(Parsed) as tag:
             runpy.run_path(str(ROOT / script))
         tags.add(str(tag.value))
     words = [word for one in pages.commands(TEXTS[name]) for word in one.words]
     own = {
-        Path(word).name.removesuffix(".json.gz")
+        re.sub(r"^cpu_|_rank[\d*]+$", "", Path(word).name.removesuffix(".json.gz"))
         for word in words
         if word.endswith(".json.gz") and Path(word).parent.name == Path(SCRIPTS[name]).stem
     }

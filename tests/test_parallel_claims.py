@@ -143,23 +143,28 @@ def test_the_lesson_prints_its_claims(parallel_run: tuple[Path, Any]) -> None:
     assert "5.1   one all-reduce a step, and no other communication" in process.stdout
 
 
-@pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded on GPUs")
+@pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded")
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_recorded_ranks_tell_their_run(path: Path) -> None:
     content = json.loads(gzip.decompress(path.read_bytes()))
     facts, told = content["run_facts"], content["distributedInfo"]
     assert path.with_name(path.name.replace(".json.gz", ".txt")).exists()
     assert facts["tag"] == path.name.removesuffix(".json.gz")
-    assert facts["command"].startswith("torchrun --nproc_per_node") and facts["versions"]["driver"]
-    assert facts["device"] == "cuda" and facts["gpu"] and facts["relative_error"] < 2**-6
-    assert told["backend"] == "nccl" and path.name.endswith(f"_rank{told['rank']}.json.gz")
+    assert facts["command"].startswith("torchrun --nproc_per_node")
+    on_gpu = not path.name.startswith("cpu_")
+    assert facts["device"] == ("cuda" if on_gpu else "cpu") and facts["relative_error"] < 2**-6
+    assert bool(facts["gpu"]) == bool(facts["versions"]["driver"]) == on_gpu
+    assert told["backend"] == ("nccl" if on_gpu else "gloo")
+    assert path.name.endswith(f"_rank{told['rank']}.json.gz")
     for rank in range(told["world_size"]):
         assert path.with_name(path.name.replace(f"rank{told['rank']}", f"rank{rank}")).exists()
 
 
-@pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded on GPUs")
+@pytest.mark.skipif(not RECORDINGS, reason="the parallel lesson has not been recorded")
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_claims_on_recorded_ranks(path: Path) -> None:
     found = check(read_trace(path))
     assert not found.contradicted, [claim.reason for claim in found.contradicted]
-    assert found.beside and set(verdicts(found).values()) == {"holds"}
+    unseen = {"5.4"} if path.name.startswith("cpu_") else set()  # it compares kernels
+    expected = {claim: "unseen" if claim in unseen else "holds" for claim in verdicts(found)}
+    assert found.beside and verdicts(found) == expected

@@ -58,7 +58,8 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
 def recorded_twin(saved: Saved) -> Path | None:
     """The recorded GPU trace that comes closest to this run; ``None`` without the project's own."""
     top = Path(sys.argv[0]).parent
-    known = sorted(top.glob(f"traces/recorded/*/{saved.run.lesson}/*.json.gz"))
+    found = sorted(top.glob(f"traces/recorded/*/{saved.run.lesson}/*.json.gz"))
+    known = [path for path in found if not path.name.startswith("cpu_")]
     return min(known, key=partial(_distance, saved.run), default=None)
 
 
