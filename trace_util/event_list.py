@@ -168,9 +168,9 @@ class EventList:
         window = self.window
         mended = mended_characters(bytes(window.data[window.at : end]), self.intake.repairs)
         end = window.replace(end, mended)
-        reach = end
+        reach, closing = end, ord("]")
         # The text is exchanged for what follows where it is given up.
-        while window.skip_filling() < end <= len(window.data) and window.data[window.at] != ord("]"):
+        while window.skip_filling() < end <= len(window.data) and window.data[window.at] != closing:
             start = window.at
             stop = end if start + reach >= end else self._border(start, start + reach) or end
             outcome = self._attempt(start, stop)
