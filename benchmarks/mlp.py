@@ -12,7 +12,7 @@ Run
   python benchmarks/mlp.py --shapes BERT-base --tokens 1 8192    # the lessons' shape alone
   python benchmarks/mlp.py --from benchmarks/results/mlp_h200.json --markdown   # needs no GPU
 
-Prints the tables, then one line of JSON.
+Prints the tables; into a file or a pipe, one line of JSON after them.
 """
 
 from __future__ import annotations
@@ -237,15 +237,17 @@ def main() -> None:
     if args.markdown:
         print(mlp_report.markdown(result), end="")
         return
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    in_terminal = sys.stdout.isatty()
+    console = Console(width=None if in_terminal else mlp_report.WIDE, highlight=False)
     console.print(mlp_report.conditions(result), markup=False)
-    for table in mlp_report.tables(result):
+    for table in mlp_report.tables(result, console.width):
         console.print(table)
-    print(
-        json.dumps(
-            result | {"goals": [g._asdict() | {"met": g.met} for g in mlp_report.goals(result)]}
-        )
-    )
+    if not in_terminal:
+        print(json.dumps(result | {"goals": judged(result)}))
+
+
+def judged(result: mlp_report.Result) -> list[dict[str, Any]]:
+    return [goal._asdict() | {"met": goal.met} for goal in mlp_report.goals(result)]
 
 
 if __name__ == "__main__":

@@ -254,14 +254,21 @@ def conditions(result: Result) -> str:
     )
 
 
-def tables(result: Result) -> list[Table]:
+WIDE = 160  # characters that the tables take with every column
+LESS = ("min", "max", "n", "kernels", "TFLOP/s", "of GEMM", "TB/s", "of copy", "error", "cold µs")
+
+
+def tables(result: Result, width: int = WIDE) -> list[Table]:
+    """A table for each section; where they would not fit, without the columns in ``LESS``."""
     made = []
     for title, head, cells in sections(result):
+        kept = [i for i, name in enumerate(head) if width >= WIDE or name not in LESS]
         table = Table(title=title)
-        for i, name in enumerate(head):
-            table.add_column(name, justify="left" if i == 0 or name == "variant" else "right")
+        for i in kept:
+            left = i == 0 or head[i] == "variant"
+            table.add_column(head[i], justify="left" if left else "right")
         for row in cells:
-            table.add_row(*row)
+            table.add_row(*(row[i] for i in kept))
         made.append(table)
     return made
 

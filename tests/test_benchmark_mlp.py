@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import math
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -205,3 +207,13 @@ def test_recorded_results_are_right_and_complete(path):
         fused = row["variant"] in ("fused", "fused graph") and row["plan"]["kernels"] == "fused"
         if fused and row["tokens"] >= 2048:  # for fewer, cuBLAS may split down's sum: one more
             assert row["kernels"] == 2
+
+
+def test_tables_fit_a_terminal(result):
+    shown = io.StringIO()
+    console = Console(file=shown, width=80)
+    for table in mlp_report.tables(result, 80):
+        console.print(table)
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80 and "…" not in shown.getvalue()
+    assert all(f" {row['variant']} " in shown.getvalue() for row in result["mlp"])
