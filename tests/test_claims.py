@@ -22,6 +22,7 @@ from trace_edits import (
 )
 
 from trace_util.claims import LESSON_CLAIMS, Check, check
+from trace_util.claims.verdict import ClaimCheck
 from trace_util.events import TraceError
 from trace_util.reader import read_trace
 
@@ -34,8 +35,8 @@ EXPECTED = {
     "01_matmul/64_bf16_warm_eager": ("1.1 1.3 1.4 1.8 1.11", "1.5", "1.2 1.6 1.7 1.9"),
     "01_matmul/64_bf16_cold_compile": ("1.1 1.7 1.8 1.9 1.11", "1.5", "1.2 1.3 1.4 1.6"),
     "01_matmul/64_bf16_warm_compile": ("1.1 1.7 1.8 1.9 1.11", "1.5", "1.2 1.3 1.4 1.6"),
-    "01_matmul/4096_bf16_warm_eager": ("1.2 1.3 1.4 1.8 1.10 1.11", "1.5", "1.1 1.6 1.7 1.9"),
-    "01_matmul/4096_bf16_warm_compile": ("1.2 1.7 1.8 1.9 1.10 1.11", "1.5", "1.1 1.3 1.4 1.6"),
+    "01_matmul/4096_bf16_warm_eager": ("1.2 1.3 1.4 1.10 1.11", "1.5", "1.1 1.6 1.7 1.8 1.9"),
+    "01_matmul/4096_bf16_warm_compile": ("1.2 1.7 1.9 1.10 1.11", "1.5", "1.1 1.3 1.4 1.6 1.8"),
     "02_linear/1024_32_64_eager": ("2.1 2.2 2.3 2.4 2.5 2.6", "", ""),
     "02_linear/1024_32_64_compile": ("2.3 2.4 2.5 2.6", "", "2.1 2.2"),
     "03_simple_mlp/64_128_768_3072_eager": ("3.1 3.2 3.3 3.6 3.7", "3.4", "3.5"),
@@ -221,6 +222,64 @@ def test_cpu_time_on_a_cpu_is_no_cost_of_dispatch(tmp_path: Path) -> None:
     (dearer,) = (claim for claim in found.claims if claim.id == "1.8")
     assert dearer.verdict == "unseen"
     assert "holds its arithmetic too" in dearer.reason
+
+
+def dearer(eager: Path, compiled: Path) -> ClaimCheck:
+    found = check(read_trace(eager), against=[read_trace(compiled)])
+    return next(claim for claim in found.claims if claim.id in ("1.8", "2.6"))
+
+
+def decided_by(claim: ClaimCheck) -> str:
+    return next(str(one.value) for one in claim.evidence if one.what == "decided by")
+
+
+def cheap_under_the_profiler(document: Document) -> None:
+    """The compiled steps take the CPU a tenth of their time while the profiler runs."""
+    scale(0.1, "user_annotation", "cpu_op", "cuda_runtime", "cuda_driver")(document)
+
+
+def test_unprofiled_time_decides_the_cpu_side_where_the_gpu_waits(tmp_path: Path) -> None:
+    claim = dearer(
+        recorded(LINEAR), broken_copy(recorded(COMPILED_LINEAR), tmp_path, cheap_under_the_profiler)
+    )
+    assert claim.verdict == "holds"
+    assert decided_by(claim).startswith("the time without the profiler, which is the CPU's")
+    assert (
+        claim.reason == "the profiled medians say the opposite; they hold the profiler's own cost"
+    )
+
+
+def test_agreeing_figures_need_no_note() -> None:
+    claim = dearer(recorded(LINEAR), recorded(COMPILED_LINEAR))
+    assert (claim.verdict, claim.reason) == ("holds", "")
+    assert decided_by(claim).startswith("the time without the profiler")
+
+
+def test_profiled_time_decides_the_cpu_side_where_no_other_was_recorded(tmp_path: Path) -> None:
+    bare = set_run(unprofiled_step_us=None)
+    eager = broken_copy(recorded(LINEAR), tmp_path / "a", bare)
+    compiled = broken_copy(recorded(COMPILED_LINEAR), tmp_path / "b", bare)
+    claim = dearer(eager, compiled)
+    assert claim.verdict == "holds"
+    assert decided_by(claim) == (
+        "the profiled time, since the time without the profiler was not recorded in both runs"
+    )
+    cheap = broken_copy(compiled, tmp_path / "c", cheap_under_the_profiler)
+    assert dearer(eager, cheap).contradicted
+
+
+def test_no_small_op_where_the_gpu_does_not_wait() -> None:
+    (claim,) = (one for one in checked(recorded(LARGE)).claims if one.id == "1.8")
+    assert claim.verdict == "unseen"
+    assert claim.reason == "this run's size is 4096, no small op; --size 64 shows it"
+
+
+def test_contradicting_figures_of_the_recorded_pair_are_told() -> None:
+    """Under the profiler the compiled step is cheaper, without it dearer."""
+    (claim,) = (one for one in checked(recorded(ONE_MM)).claims if one.id == "1.8")
+    eager, compiled = (one.value for one in claim.evidence[:2])
+    assert isinstance(eager, float) and isinstance(compiled, float)
+    assert claim.reason.startswith("the profiled medians say the opposite") == (compiled < eager)
 
 
 def test_lost_gpu_activity_is_not_an_idle_gpu(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trace_util.claims.addmm import compiled_rows, one_addmm
 from trace_util.claims.claim import Claim, every_step, lost_launches
-from trace_util.claims.costs import dearer_on_the_cpu
+from trace_util.claims.costs import dearer_on_the_cpu, unlike, waits_for_the_cpu
 from trace_util.claims.known import known_reason
 from trace_util.claims.queries import query_before_gemm
 from trace_util.claims.scene import Scene
@@ -167,7 +167,16 @@ def _waits(own: Reading) -> list[int]:
 
 
 def dearer(scene: Scene) -> Ruling:
-    """1.8: compile makes the CPU side of one small op dearer."""
+    """1.8: compile makes the CPU side of one small op dearer.
+
+    Beyond the published size an op is small as long as the GPU waits for the CPU.
+    """
+    size = _size(scene.own)
+    if unlike(scene) is None and (size is None or size > SMALL):
+        pair = [one for one in (scene.eager, scene.compiled) if one is not None]
+        if (size or 0) >= LARGE or any(waits_for_the_cpu(one) is False for one in pair):
+            told = size or "not recorded"
+            return unseen(f"this run's size is {told}, no small op; --size {SMALL} shows it")
     return dearer_on_the_cpu(scene)
 
 
