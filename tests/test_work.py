@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import RECORDED
 
 from trace_util.devices import device, device_of
 from trace_util.events import Shapes
@@ -41,6 +42,11 @@ def recorded(*arguments, dtype=BF16):
         ("aten::baddbmm", recorded((5, 2, 4), (5, 2, 3), (5, 3, 4)), 240, 5 * 52 + 80),
         ("aten::linear", recorded((7, 2, 3), (4, 3), (4,)), 7 * 48, (42 + 12 + 56 + 4) * 2),
         ("aten::matmul", recorded((5, 2, 3), (3, 4)), 5 * 48, (30 + 12 + 40) * 2),
+        # 10 tokens of 3 times 32 packed rows, of which gate and up have half each
+        ("fused_mlp::gated_linear", recorded((5, 2, 3), (32, 3)),
+         2 * 10 * 32 * 3, (30 + 96 + 160) * 2),
+        ("fused_mlp::gated_linear", recorded((0, 3), (32, 3)), 0, 96 * 2),
+        ("fused_mlp::geglu", recorded((5, 2, 4), (5, 2, 4)), 40, 3 * 40 * 2),
         # 1 batch, 2 heads, 4 queries, 8 keys, size 16: 2 products of 4 x 8 x 16 a head
         ("aten::_scaled_dot_product_flash_attention",
          recorded((1, 2, 4, 16), (1, 2, 8, 16), (1, 2, 8, 16), "0.", "False", "False"),
@@ -102,6 +108,10 @@ def test_copy_reads_at_the_width_of_its_source():
          "the recorded shapes hold no tensor"),
         ("aten::conv2d", recorded((1, 2, 5, 5), (4, 2, 3, 3), "", "?", "[0]", "[1]", "1"),
          "aten::conv2d: unusual arguments"),
+        ("fused_mlp::gated_linear", recorded((5, 2, 3), (32, 4)),
+         "fused_mlp::gated_linear: unusual arguments"),
+        ("fused_mlp::gated_linear", recorded((5, 2, 3)),
+         "fused_mlp::gated_linear: unusual arguments"),
     ],
 )  # fmt: skip
 def test_unknown_work_has_a_reason(op, shapes, reason):
@@ -213,6 +223,16 @@ def test_rates_of_a_real_trace(shared_traces):
     assert by_op["aten::gelu"].work.size_bytes == 2 * 50_331_648
     assert by_op["aten::mul"].work.size_bytes == 3 * 50_331_648
     assert all(by_op[op].bound == "memory" for op in ("aten::gelu", "aten::mul"))
+
+
+def test_rate_of_the_projects_own_kernel():
+    path = RECORDED / "nvidia-h200" / "03_kernels_mlp" / "64_128_768_3072_fused.json.gz"
+    gated, down = rates(path)
+    assert gated.op == "fused_mlp::gated_linear"
+    # [8192, 768] x [768, 6144] is twice the work of [8192, 3072] x [3072, 768]
+    assert gated.work.flops == 2 * down.work.flops == 77_309_411_328
+    assert (gated.bound, gated.work.dtype) == ("compute", "bf16")
+    assert 0.4 < gated.compute_share < 0.9
 
 
 def test_launch_outside_an_op_has_no_work(shared_traces):

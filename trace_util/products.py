@@ -74,6 +74,22 @@ def linear(given: Inputs) -> Work | None:
     return product(rows, Tensor(weight.dims[::-1], weight.dtype), given.tensor(2))
 
 
+def gated_linear(given: Inputs) -> Work | None:
+    """``fused_mlp::gated_linear(x, packed)``, whose packed rows are those of gate and up.
+
+    The output is half as wide; rows that pad the packed weight count as what they cost.
+    """
+    x, packed = given.tensor(0), given.tensor(1)
+    if x is None or packed is None or not x.dims or len(packed.dims) != 2:
+        return None
+    rows, width = packed.dims
+    if x.dims[-1] != width:
+        return None
+    tokens = prod(x.dims[:-1])
+    output = Tensor((tokens, rows // 2), x.dtype)
+    return Work(2 * tokens * rows * width, bytes_of(x, packed, output), x.dtype)
+
+
 def scaled_mm(given: Inputs) -> Work | None:
     """``_scaled_mm`` of fp8: the output is wider, at least 2 bytes, and its dtype unrecorded."""
     found = mm(given)

@@ -107,6 +107,8 @@ _FORMULAS: dict[str, Formula] = {
     **dict.fromkeys(("addmm", "baddbmm", "addmv", "_addmm_activation"), products.addmm),
     "linear": products.linear,
     "_scaled_mm": products.scaled_mm,
+    "fused_mlp::gated_linear": products.gated_linear,
+    "fused_mlp::geglu": elementwise_work,
     "scaled_dot_product_attention": products.attention(5),
     "_scaled_dot_product_attention_math": products.attention(5),
     "_scaled_dot_product_flash_attention": products.attention(4),
