@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_util.timeline import at_least, clip, covered_ns, union, union_ns
+from trace_util.timeline import at_least, clip, covered_ns, union, union_ns, unions_ns
 
 Pairs = list[tuple[int, int]]
 
@@ -83,3 +85,17 @@ def test_clipped_intervals_lie_inside(pairs: Pairs, low: int, length: int) -> No
     assert union_ns(*clipped) == sum(d > 0 for d in inside)
     assert (clipped[0] >= low).all() and (clipped[1] <= low + length).all()
     assert (clipped[1] >= clipped[0]).all()
+
+
+@pytest.mark.parametrize("unit", (1, 10**17), ids=("moved apart", "too long to be moved apart"))
+def test_unions_of_groups_are_those_of_each(unit):
+    random = Random(3)
+    for _ in range(200):
+        groups = [
+            [(at, at + random.randrange(9)) for at in random.choices(range(12), k=length)]
+            for length in random.choices((0, 1, 2, 7), k=random.randrange(1, 9))
+        ]
+        start, end = columns([pair for group in groups for pair in group])
+        borders = np.cumsum([0, *map(len, groups)])
+        found = unions_ns(start * unit, end * unit, borders)
+        assert found.tolist() == [union_ns(*columns(group)) * unit for group in groups]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,9 @@ from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
 from trace_util.gaps import WIDE
 from trace_util.links import Links
 from trace_util.tally import distinct, middle
-from trace_util.timeline import Indexes, clip, union_ns
+from trace_util.timeline import Indexes, clip, unions_ns
+
+ROWS_AT_A_TIME = 1 << 16  # so that what is worked out meanwhile takes a few MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
     """The facts of every step, in order; ``lost`` masks the launches that lost their GPU work."""
     if not links.steps:
         return ()
-    events, kind = trace.events, trace.events.kind
+    kind = trace.events.kind
     kernels, memsets, copies, launches, missing = (
         _by_step(links, mask)
         for mask in (
@@ -50,34 +53,53 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
             lost,
         )
     )
-    gpu = _ByStep(links, events.is_kind(*GPU_KINDS))
-    cpu = _ByStep(links, _outer_work(trace, links))
+    gpu_busy, last_end = _gpu_work(trace, links)
+    cpu = _cpu_work(trace, links)
     median = middle([step.end_ns - step.start_ns for step in links.steps])
-    facts = []
-    for i, step in enumerate(links.steps):
-        ran, worked = gpu[i], cpu[i]
-        ends = events.ends(ran)
-        inside = clip(events.start_ns[worked], events.ends(worked), step.start_ns, step.end_ns)
-        duration = step.end_ns - step.start_ns
-        facts.append(
-            StepFacts(
-                name=step.name,
-                number=step.number,
-                start_ns=step.start_ns,
-                duration_ns=duration,
-                kernels=kernels[i],
-                memsets=memsets[i],
-                copies=copies[i],
-                launches=launches[i],
-                gpu_busy_ns=union_ns(events.start_ns[ran], ends),
-                cpu_ns=union_ns(*inside),
-                lost_kernels=missing[i],
-                last_gpu_end_ns=int(ends.max()) if len(ends) else None,
-                wide=duration > WIDE * median,
-                index=step.index,
-            )
+    return tuple(
+        StepFacts(
+            name=step.name,
+            number=step.number,
+            start_ns=step.start_ns,
+            duration_ns=step.end_ns - step.start_ns,
+            kernels=kernels[i],
+            memsets=memsets[i],
+            copies=copies[i],
+            launches=launches[i],
+            gpu_busy_ns=gpu_busy[i],
+            cpu_ns=cpu[i],
+            lost_kernels=missing[i],
+            last_gpu_end_ns=last_end[i],
+            wide=step.end_ns - step.start_ns > WIDE * median,
+            index=step.index,
         )
-    return tuple(facts)
+        for i, step in enumerate(links.steps)
+    )
+
+
+def _gpu_work(trace: Trace, links: Links) -> tuple[list[int], list[int | None]]:
+    """Of every step, the time that its GPU work takes in all, and when the last of it ends."""
+    events, busy, last = trace.events, [], []
+    for _, rows, borders in _ByStep(links, events.is_kind(*GPU_KINDS)).batches():
+        ends = events.ends(rows)
+        busy += unions_ns(events.start_ns[rows], ends, borders).tolist()
+        pairs = zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+        last += [int(ends[a:b].max()) if a < b else None for a, b in pairs]
+    return busy, last
+
+
+def _cpu_work(trace: Trace, links: Links) -> list[int]:
+    """Of every step, the time inside of it in which some op or call ran, on any thread."""
+    events, worked = trace.events, []
+    low, high = (
+        np.array([getattr(step, name) for step in links.steps], dtype=np.int64)
+        for name in ("start_ns", "end_ns")
+    )
+    for steps, rows, borders in _ByStep(links, _outer_work(trace, links)).batches():
+        own = np.repeat(np.arange(steps.start, steps.stop), np.diff(borders))
+        inside = clip(events.start_ns[rows], events.ends(rows), low[own], high[own])
+        worked += unions_ns(*inside, borders).tolist()
+    return worked
 
 
 def _by_step(links: Links, mask: NDArray[np.bool_]) -> list[int]:
@@ -99,8 +121,16 @@ class _ByStep:
         self._rows = rows
         self._borders = np.searchsorted(step, np.arange(len(links.steps) + 1, dtype=step.dtype))
 
-    def __getitem__(self, step: int) -> Indexes:
-        return self._rows[self._borders[step] : self._borders[step + 1]]
+    def batches(self) -> Iterator[tuple[range, Indexes, Indexes]]:
+        """Some steps at a time: which, the rows of all of them, and the borders between these."""
+        count = len(self._borders) - 1
+        first = 0
+        while first < count:
+            most = self._borders[first] + ROWS_AT_A_TIME
+            after = max(int(np.searchsorted(self._borders, most, side="right")) - 1, first + 1)
+            borders = self._borders[first : after + 1]
+            yield range(first, after), self._rows[borders[0] : borders[-1]], borders - borders[0]
+            first = after
 
 
 def _outer_work(trace: Trace, links: Links) -> NDArray[np.bool_]:

@@ -86,8 +86,38 @@ def union_ns(start_ns: Nanoseconds, end_ns: Nanoseconds) -> int:
     return int(reach[-1] - starts[0] - np.maximum(gaps, 0, out=gaps).sum())
 
 
+def unions_ns(start_ns: Nanoseconds, end_ns: Nanoseconds, borders: Indexes) -> Nanoseconds:
+    """The length of the union of each group of intervals, ``[k]`` for ``borders`` ``[k + 1]``.
+
+    Group ``i`` is ``borders[i]`` to ``borders[i + 1]``.
+    """
+    count = len(borders) - 1
+    if not len(start_ns):
+        return np.zeros(count, dtype=np.int64)
+    low = int(start_ns.min())
+    span = max(int(end_ns.max()), int(start_ns.max())) - low + 1
+    if span * count > np.iinfo(np.int64).max:
+        pairs = zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+        each = [union_ns(start_ns[a:b], end_ns[a:b]) for a, b in pairs]
+        return np.array(each, dtype=np.int64)
+    # Each group is moved behind the one before, so that one pass in order serves all of them.
+    group = np.repeat(np.arange(count, dtype=np.int64), np.diff(borders))
+    moved = group * span - low
+    starts, ends = start_ns + moved, end_ns + moved
+    order = _in_order(starts, ends)
+    starts, ends, group = starts[order], ends[order], group[order]
+    reached = np.concatenate((starts[:1], np.maximum.accumulate(ends)[:-1]))
+    more = np.maximum(ends - np.maximum(starts, reached), 0)
+    upto = np.concatenate(([0], np.cumsum(more)))
+    lengths: Nanoseconds = np.diff(upto[np.searchsorted(group, np.arange(count + 1))])
+    return lengths
+
+
 def clip(
-    start_ns: Nanoseconds, end_ns: Nanoseconds, low_ns: int, high_ns: int
+    start_ns: Nanoseconds,
+    end_ns: Nanoseconds,
+    low_ns: int | Nanoseconds,
+    high_ns: int | Nanoseconds,
 ) -> tuple[Nanoseconds, Nanoseconds]:
     """The parts of intervals inside ``[low, high)``; those outside lose their length."""
     starts = np.clip(start_ns, low_ns, high_ns)
