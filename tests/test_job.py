@@ -180,7 +180,7 @@ def test_shares_of_a_job_are_of_its_ranks_step_time(tmp_path: Path) -> None:
 def test_small_differences_make_no_straggler(tmp_path: Path) -> None:
     job = job_of(write_ranks(tmp_path, 4, slow={(2, 3): 40}))
     assert all(step.slow is None for step in job.steps)
-    assert not [one for one in job_findings(job) if one.id == "slow-rank"]
+    assert not [one for one in job_findings(job) if one.id in ("slow-rank", "late-in-steps")]
 
 
 def test_ranks_that_all_differ_make_no_straggler(tmp_path: Path) -> None:
@@ -220,11 +220,44 @@ def test_steps_and_kernels_that_ranks_do_not_share_are_told(tmp_path: Path) -> N
 
 def test_findings_say_what_to_do(straggling: JobFacts) -> None:
     found = {one.id: one for one in job_findings(straggling)}
-    assert list(found) == ["slow-rank", "exposed-communication"]
-    text = job_explanation(straggling)
-    assert "rank 2 is the slow one in 1 of 3 steps (3): it needs 500 µs longer" in text
+    assert list(found) == ["late-in-steps", "exposed-communication"]
+    text = " ".join(job_explanation(straggling).split())
+    assert "the others wait 500 µs for rank 2 in 1 of 3 steps (3), too few to call it slow" in text
+    assert "its GPU has no work for" in text and "its clocks or its temperature" in text
     claim = filled(found["exposed-communication"].claim, found["exposed-communication"].values)
     assert "waiting for a later rank" in claim
+
+
+@pytest.mark.parametrize(("slow_in", "name"), [(2, "late-in-steps"), (3, "slow-rank")])
+def test_a_rank_is_slow_in_more_than_two_thirds_of_the_steps(
+    slow_in: int, name: str, tmp_path: Path
+) -> None:
+    slow = {(1, 2 + step): 400 for step in range(slow_in)}
+    job = job_of(write_ranks(tmp_path, 2, slow=slow, steps=3))
+    assert job_findings(job)[0].id == name
+    assert ("is the slow one" in job_explanation(job)) == (name == "slow-rank")
+
+
+def cpu_rank(folder: Path, rank: int, *, matmul: int, idle: int) -> RankFacts:
+    """A step of an op and a collective of gloo, after ``idle`` µs of the step without either."""
+    reduce = {**op(idle + matmul, 100, "gloo:all_reduce", pid=100, tid=7), "cat": "user_annotation"}
+    events = [mark(1, 0, idle + matmul + 100), op(idle, matmul, "aten::mm"), reduce]
+    info = {"backend": "gloo", "rank": rank, "world_size": 2}
+    folder.mkdir()
+    return rank_facts(str(written({"distributedInfo": info, "traceEvents": events}, folder)))
+
+
+@pytest.mark.parametrize(("matmul", "idle"), [(900, 0), (400, 500)])
+def test_nothing_is_said_of_gpus_in_a_job_of_cpu_ranks(
+    matmul: int, idle: int, tmp_path: Path
+) -> None:
+    usual = cpu_rank(tmp_path / "a", 0, matmul=400, idle=0)
+    job = job_facts([usual, cpu_rank(tmp_path / "b", 1, matmul=matmul, idle=idle)])
+    text = job_explanation(job)
+    assert "rank 1 is the slow one in 1 of 1 step" in text
+    assert "2 sound of 2, no GPU\n" in text
+    assert not {"GPU", "launches", "kernels"} & set(text.replace("no GPU\n", "").split())
+    assert "kernels" not in job_summary(job)
 
 
 def test_text_of_a_job(straggling: JobFacts, tmp_path: Path) -> None:
@@ -238,14 +271,14 @@ job /run/rank*.json
   imbalance      10.5 % over the mean rank's own time, mean of the steps
 
 ranks, mean of a step; own: without what only waits or communicates
-  rank  steps     step      own    work    idle  collectives  exposed  kernels  slow in
+  rank  steps     step      own    work    idle  collectives  exposed  kernels  late in
      0      3  1.93 ms  1.47 ms  700 µs  767 µs       547 µs   467 µs        4        0
      1      3  1.93 ms  1.57 ms  700 µs  867 µs       447 µs   367 µs        4        1
      2      3  1.93 ms  1.63 ms  867 µs  767 µs       380 µs   300 µs        4        1
      3      3  1.93 ms  1.47 ms  700 µs  767 µs       547 µs   467 µs        4        0
 
 steps, on all ranks
-  step     time  own median  own max  exposed  slow rank, and what takes it longer than the others
+  step     time  own median  own max  exposed  late rank, and what takes it longer than the others
     #2  1.00 ms      800 µs   800 µs   20.0 %  -
     #3  2.50 ms     1.80 ms  2.30 ms   23.0 %  2, +500 µs: work, gemm_kernel
     #4  2.30 ms     1.80 ms  2.10 ms   18.5 %  1, +300 µs: idle, outside any op
@@ -525,11 +558,12 @@ def test_a_cut_off_rank_alone_is_a_trace_like_any(
 
 
 def test_explain_says_who_is_slow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write_ranks(tmp_path / "run", 4, slow={(2, 3): 500})
+    slow = {(2, number): 500 for number in (2, 3, 4)}
+    folder = write_ranks(tmp_path / "run", 4, slow=slow)
     (folder / "other.json").write_text(json.dumps(rank_document(0, 1, told=False)))
     code, out, _ = told(capsys, "explain", str(folder))
     assert code == 0 and "other.json" in out
-    assert "rank 2 is the slow one in 1 of 3 steps (3): it needs 500 µs longer" in out
+    assert "rank 2 is the slow one in 3 of 3 steps (2-4): it needs 1.50 ms longer" in out
     code, out, _ = told(capsys, "explain", f"{folder}/rank*", "--json")
     (job,) = json.loads(out)
     assert job["job"]["findings"][0]["id"] == "slow-rank"

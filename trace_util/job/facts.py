@@ -53,6 +53,11 @@ class JobFacts:
         return tuple(rank for rank in self.ranks if rank.broken is None and rank.steps)
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether any rank did work on a GPU."""
+        return any(rank.on_gpu for rank in self.sound)
+
+    @property
     def comm_share(self) -> float | None:
         """The part of all ranks' step time in which collectives run."""
         return _part(sum(step.comm_ns for step in self.steps), self.steps)

@@ -12,6 +12,16 @@ from trace_util.job.spending import OUTSIDE
 from trace_util.job.straggler import FELT, IDLE, Straggler
 
 MOST_NAMED = 12  # ranks or steps that a sentence lists
+# Reasoned: of two ranks one is always the later; by chance it is the same one in 2 of 3 steps.
+CLEAR = 2 / 3
+_SLOW = (
+    "rank {rank} is the slow one in {slow} of {steps:step/steps} ({which}): it needs {excess} "
+    "longer than the others, who wait for it; "
+)
+_LATE = (
+    "the others wait {excess} for rank {rank} in {slow} of {steps:step/steps} ({which}), too few "
+    "to call it slow: "
+)
 STRAGGLER_THRESHOLD = (
     f"more than {FELT:.0%} of the step beyond the median of the others, and 3 times their median "
     "absolute deviation: reasoned"
@@ -26,7 +36,7 @@ def job_findings(job: JobFacts) -> tuple[Finding, ...]:
 
 
 def _stragglers(job: JobFacts) -> Iterator[Finding]:
-    """One finding for each rank that is the slow one in some step, the costliest first."""
+    """One finding for each rank that the others wait for in some step, the costliest first."""
     slow = [step.slow for step in job.steps if step.slow is not None]
     cost: Counter[int] = Counter()
     for one in slow:
@@ -35,11 +45,11 @@ def _stragglers(job: JobFacts) -> Iterator[Finding]:
         mine = [one for one in slow if one.rank == rank]
         worst = max(mine, key=lambda one: one.excess_ns)
         steps = len(job.steps)
+        throughout = len(mine) > CLEAR * steps
         yield Finding(
-            "slow-rank",
+            "slow-rank" if throughout else "late-in-steps",
             Kind.COST,
-            "rank {rank} is the slow one in {slow} of {steps:step/steps} ({which}): it needs "
-            "{excess} longer than the others, who wait for it; " + _why(worst),
+            (_SLOW if throughout else _LATE) + _why(worst, job.on_gpu),
             (
                 count("rank", rank),
                 count("slow", len(mine)),
@@ -48,19 +58,21 @@ def _stragglers(job: JobFacts) -> Iterator[Finding]:
                 ns("excess", excess),
                 *_cause_values(worst),
             ),
-            STRAGGLER_THRESHOLD,
-            _next_step(worst),
+            f"{STRAGGLER_THRESHOLD}; the slow one: so in more than two thirds of the steps",
+            _next_step(worst, job.on_gpu),
         )
 
 
-def _why(slow: Straggler) -> str:
-    what = "its GPU has no work for" if slow.kind == IDLE else "its own work takes"
+def _why(slow: Straggler, on_gpu: bool) -> str:
+    idle = "its GPU has no work for" if on_gpu else "it runs neither ops nor collectives for"
+    what = idle if slow.kind == IDLE else "its own work takes"
     why = what + " {time} against {others} in step {worst}"
     cause = slow.cause
     if cause is None:
         return why
     if slow.kind == IDLE and cause.name == OUTSIDE:
-        return why + "; meanwhile its CPU is outside any op for {cause_time} against {cause_others}"
+        where = "; meanwhile its CPU is outside any op" if on_gpu else "; it is outside any op"
+        return why + where + " for {cause_time} against {cause_others}"
     if cause.times != cause.others_times:
         return why + "; {cause} runs {times} times there, {others_times} times on the others"
     return why + "; {cause} takes {cause_time} against {cause_others}"
@@ -84,15 +96,17 @@ def _cause_values(slow: Straggler) -> list[Value]:
     return values
 
 
-def _next_step(slow: Straggler) -> str:
+def _next_step(slow: Straggler, on_gpu: bool) -> str:
     cause = slow.cause
     if slow.kind == IDLE:
         if cause is not None and cause.name == OUTSIDE:
             return "see what Python does there: data loading, logging, a garbage collection"
-        return "see what delays its launches: merge the ranks and look at its CPU threads"
+        what = "what delays its launches" if on_gpu else "what it does meanwhile"
+        return f"see {what}: merge the ranks and look at its CPU threads"
     if cause is not None and cause.times != cause.others_times:
         return "it has more to compute: balance what the ranks are given"
-    return "the same work takes it longer: its input's shapes, its clocks or its temperature"
+    own = "its clocks or its temperature" if on_gpu else "what else runs on its cores"
+    return f"the same work takes it longer: its input's shapes, {own}"
 
 
 def _exposed(job: JobFacts) -> Iterator[Finding]:

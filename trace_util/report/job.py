@@ -67,7 +67,7 @@ def _head(job: JobFacts, style: Style) -> Iterator[str]:
     world = len(job.missing) + len({one.rank for one in job.ranks})
     yield style.bold(f"job {clean(job.name)}")
     kinds = sorted({one.gpu or "GPU not named" for one in job.sound if one.on_gpu})
-    where = ", ".join(map(clean, kinds)) if kinds else "no GPU work"
+    where = ", ".join(map(clean, kinds)) or _without_gpu_work(job)
     yield line("ranks", f"{len(job.sound)} sound of {world}, {where}")
     if job.missing:
         yield style.warn(line("missing", numbers(job.missing)))
@@ -94,6 +94,11 @@ def _head(job: JobFacts, style: Style) -> Iterator[str]:
         )
 
 
+def _without_gpu_work(job: JobFacts) -> str:
+    launched = any(one.gpu or any(step.launches for step in one.steps) for one in job.sound)
+    return "no GPU work recorded" if launched else "no GPU"
+
+
 def _ranks(job: JobFacts, style: Style, most: int) -> str:
     ranks = list(job.sound)
     if not ranks:
@@ -101,11 +106,11 @@ def _ranks(job: JobFacts, style: Style, most: int) -> str:
     left = len(ranks) - most
     if left > 0:
         ranks = sorted(sorted(ranks, key=_own)[-most:], key=lambda one: one.rank or 0)
-    rows = [_rank_row(one) for one in ranks]
+    rows = [_rank_row(one, job.on_gpu) for one in ranks]
     columns = [
         number_column("rank"),
         *map(number_column, ("steps", "step", "own", "work", "idle", "collectives", "exposed")),
-        *map(number_column, ("kernels", "slow in")),
+        *map(number_column, (*(("kernels",) if job.on_gpu else ()), "late in")),
     ]
     slow = {one.rank: 0 for one in ranks}
     for step in job.steps:
@@ -122,7 +127,7 @@ def _own(one: RankFacts) -> float:
     return mean(step.own_ns for step in one.steps)
 
 
-def _rank_row(one: RankFacts) -> list[str]:
+def _rank_row(one: RankFacts, on_gpu: bool) -> list[str]:
     def average(name: str) -> str:
         return duration(mean(getattr(step, name) for step in one.steps))
 
@@ -130,7 +135,7 @@ def _rank_row(one: RankFacts) -> list[str]:
         "?" if one.rank is None else str(one.rank),
         str(len(one.steps)),
         *map(average, ("duration_ns", "own_ns", "work_ns", "idle_ns", "comm_ns", "exposed_ns")),
-        f"{mean(step.kernels for step in one.steps):,.0f}",
+        *([f"{mean(step.kernels for step in one.steps):,.0f}"] if on_gpu else []),
     ]
 
 
@@ -145,7 +150,7 @@ def _steps(job: JobFacts, style: Style, most: int) -> str:
     columns = [
         number_column("step"),
         *map(number_column, ("time", "own median", "own max", "exposed")),
-        name_column("slow rank, and what takes it longer than the others"),
+        name_column("late rank, and what takes it longer than the others"),
     ]
     text = "steps, on all ranks\n" + table(columns, [_step_row(step) for step in steps], style)
     return text + (f"\n  and {counted(left, 'step')} with less delay" if left > 0 else "")
