@@ -115,3 +115,12 @@ def test_what_cannot_be_packed_is_told_apart(tmp_path, copies):
     assert [one.remote for one in found.packed] == ["p/a.json.gz", "p/a.txt"]
     assert [Path(one.shown).name for one in found.left_out] == ["b.json"]
     assert [Path(one.shown).name for one in found.failed] == ["gone.json"]
+
+
+def test_a_secret_in_a_comment_is_found_and_no_cleaned_copy_is_made(tmp_path, copies):
+    path = tmp_path / "x.json"
+    path.write_text(TRACE.replace("{", "{/* hf_" + "x" * 34 + " */", 1))
+    packed = pack(candidate(path), copies, gzip=True, redact=False)
+    assert [one.kind for one in packed.findings] == ["secret"]
+    with pytest.raises(NotPossible, match="cannot be cleaned: 1 x secret"):
+        pack(candidate(path), copies, gzip=True, redact=True)

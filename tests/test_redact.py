@@ -287,3 +287,58 @@ def test_what_is_no_trace_is_not_called_clean(content, what, out, tmp_path, monk
     told = capsys.readouterr()
     assert told.out == "" and told.err.startswith(f"error: in.json: {what}")
     assert not Path("out.json").exists()
+
+
+EVENT = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2}'
+BARE = "hf_" + "Q" * 34
+# <T> stands for the token, <E> for an event.
+OUTSIDE = {
+    "a string that never closes": '{"traceEvents": [<E>, {"ph": "X", "name": "<T>',
+    "an escape in it": '{"traceEvents": [<E>, {"name": "\\u0068f_<REST>',
+    "behind the trace": '{"traceEvents": [<E>]}\nexport t=<T>',
+    "unquoted": '{"x": <T>, "traceEvents": [<E>]}',
+    "single quotes": "{'x': '<T>', \"traceEvents\": [<E>]}",
+    "a comment": '{/* <T> */"traceEvents": [<E>]}',
+    "an unquoted value of a telling name": '{"password": hunter2, "traceEvents": [<E>]}',
+}
+
+
+def _filled(text: str) -> str:
+    return text.replace("<REST>", BARE[3:]).replace("<T>", BARE).replace("<E>", EVENT)
+
+
+@pytest.mark.parametrize("padding", [0, (1 << 20) - 120])  # the second lets a block end near it
+@pytest.mark.parametrize("text", OUTSIDE.values(), ids=OUTSIDE)
+def test_a_secret_outside_of_strings_is_found_and_never_copied(text, padding, tmp_path, capsys):
+    path, copy = tmp_path / "x.json", tmp_path / "copy.json"
+    path.write_text(" " * padding + _filled(text))
+    assert main(["redact", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "secret under text outside of quotes" in said and "nothing away" not in said
+    assert main(["redact", str(path), str(copy)]) == 1
+    told = capsys.readouterr().err
+    assert "cannot be cleaned: 1 x secret in text outside of quotes" in told and BARE not in told
+    assert not copy.exists()
+
+
+@pytest.mark.parametrize(
+    ("encode", "what"),
+    [
+        (lambda text: text.encode("utf-16"), "UTF-16 text"),
+        (lambda text: gzip.compress(gzip.compress(text.encode())), "gzip within gzip"),
+    ],
+)
+def test_bytes_that_hide_strings_are_refused(encode, what, tmp_path, capsys):
+    path = tmp_path / "x.json"
+    path.write_bytes(encode(json.dumps(planted_trace())))
+    for arguments in ([], [str(tmp_path / "copy.json")]):
+        assert main(["redact", str(path), *arguments]) == 1
+        assert what in capsys.readouterr().err
+    assert not (tmp_path / "copy.json").exists()
+
+
+def test_odd_numbers_and_constants_are_nothing_outside(tmp_path):
+    path = tmp_path / "x.json"
+    odd = f'{{"a": NaN, "b": [-Infinity, 1E-5, true, false, null], "traceEvents": [{EVENT}]}}\n'
+    path.write_text(odd)
+    assert redact_trace(path, tmp_path / "copy.json", names={}).findings == ()

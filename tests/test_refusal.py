@@ -38,3 +38,30 @@ def test_what_is_no_trace_is_called_what_it_is(content: bytes, said: str, tmp_pa
     with pytest.raises(TraceError) as error:
         read_trace(path)
     assert str(error.value).startswith(f"{path}: {said}")
+
+
+TOKEN = "hf_" + "AbCd" * 9
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TOKEN,
+        f"HF_TOKEN={TOKEN}\n",
+        f'{{"{TOKEN}": 1, "password=hunter2": 2}}',
+        "{" + TOKEN,
+        "password: hunter2",
+        "words before it " * 20 + TOKEN,
+        "a3f9" * 10,  # a key of no known maker
+        "postgres://ada:hunter2@host/db",
+    ],
+)
+def test_a_message_quotes_nothing_of_a_file_that_may_hold_a_secret(content, tmp_path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(TraceError) as error:
+        read_trace(path)
+    said = str(error.value).removeprefix(str(path))
+    assert "no trace" in said
+    for word in ("hf_", "AbCd", "hunter2", "words", "a3f9", "postgres", "TOKEN"):
+        assert word not in said

@@ -8,16 +8,18 @@ user's name wherever else it stands.
 
 from __future__ import annotations
 
+import codecs
 import getpass
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from trace_util import content, giveaways
+from trace_util.events import TraceError
 from trace_util.giveaways import Match
 from trace_util.json_strings import is_key, pieces, text_of
 
@@ -26,6 +28,11 @@ _SPREADING = (giveaways.SECRET, giveaways.USER, giveaways.HOST, giveaways.JOB, g
 # Kinds that come as an object or a list of texts; under the others only a list is one.
 _DUMPS = (giveaways.SECRET, giveaways.ENVIRONMENT, giveaways.COMMAND)
 _SEEN_LIMIT = 1_000_000
+# What sound JSON has outside of quotes: numbers, marks, and the letters of true, false, null, NaN
+# and Infinity. Anything else there is a comment, an unquoted text, or a string that never closes.
+_PLAIN = b" \t\r\n0123456789.,:{}[]+-eE" + b"truefalsenullNaNInfinity"
+_HIDING = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, content.GZIP_MAGIC)
+OUTSIDE = "text outside of quotes"
 
 
 class Finding(NamedTuple):
@@ -189,6 +196,22 @@ class Scan:
             where = self._place_of(parts, position)
             for kind in [whole] if whole else [match.kind for match in shaped]:
                 self._counts[kind, where] += 1
+        if b"".join(parts[0::2]).translate(None, _PLAIN):
+            self._feed_outside(parts)
+
+    def _feed_outside(self, parts: list[bytes]) -> None:
+        """Count what stands in the file but in no closed string, where nothing can replace it."""
+        for position in range(0, len(parts), 2):
+            outside = parts[position]
+            if not outside.translate(None, _PLAIN):
+                continue
+            text = text_of(b'"' + outside.replace(b'"', b" ") + b'"')  # as a string may never close
+            kinds = [match.kind for match in self.walk.matches(text)]
+            if not kinds and position and is_key(parts, position - 1):
+                kind = giveaways.kind_of_key(text_of(parts[position - 1]))
+                kinds = [kind] if kind == giveaways.SECRET else []
+            for kind in kinds:
+                self._counts[kind, OUTSIDE] += 1
 
     def _place_of(self, parts: list[bytes], position: int) -> str:
         """The name of the member that holds a literal, unless that gives something away itself."""
@@ -218,9 +241,25 @@ def findings_of(path: Path, names: Names | None = None) -> tuple[Finding, ...]:
     if path.suffix == ".txt":
         scan.feed_text(text_content(path), "the text")
     else:
-        for parts in pieces(content.blocks(path)):
+        for parts in pieces(json_blocks(path)):
             scan.feed(parts)
     return scan.findings
+
+
+def json_blocks(path: Path) -> Iterator[bytes]:
+    """The content of a trace, in blocks.
+
+    Raises:
+        TraceError: it cannot be read, or its strings cannot be told from the bytes as they stand.
+    """
+    for at, block in enumerate(content.blocks(path)):
+        if not at and block.startswith(_HIDING):
+            what = "gzip within gzip" if block.startswith(content.GZIP_MAGIC) else "UTF-16 text"
+            raise TraceError(
+                f"{path}: {what}, in which nothing that gives people away can be found; "
+                "save it as UTF-8 text first"
+            )
+        yield block
 
 
 def text_content(path: Path) -> str:

@@ -56,6 +56,11 @@ _ANNOUNCED_SECRET = re.compile(
     )""",
     re.VERBOSE,
 )
+_SECRET_LIKE = re.compile(
+    r"(?i:token|secret|passw|credential|api_?key|access_?key|private.?key|authorization|bearer)"
+    r"|(?<![A-Za-z0-9])(?:hf_|api_org_|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|A[KS]IA|AIza|sk-"
+    r"|xox[a-z]-|eyJ)|://[^\s/]*@"
+)
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*-----|.*)", re.DOTALL
 )
@@ -168,6 +173,16 @@ def _candidates(text: str) -> Iterator[Match]:
 def _is_odd(value: str) -> bool:
     """Whether ``value`` looks made by a machine: long, or letters and digits mixed."""
     return len(value) >= 8 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def may_be_shown(text: str) -> bool:
+    """Whether the start of an unknown text can be quoted: nothing in it is like a secret.
+
+    Stricter than :func:`matches`: a message goes into logs, and an innocent word is no loss.
+    """
+    return not _SECRET_LIKE.search(text) and all(
+        not _is_odd(word) for word in re.findall(r"[\w+/=-]{16,}", text)
+    )
 
 
 def is_common_path(path: str) -> bool:

@@ -15,7 +15,16 @@ from pathlib import Path
 
 from trace_util import content, giveaways
 from trace_util.events import TraceError
-from trace_util.exposure import Finding, Names, Scan, Walk, own_names, text_content
+from trace_util.exposure import (
+    OUTSIDE,
+    Finding,
+    Names,
+    Scan,
+    Walk,
+    json_blocks,
+    own_names,
+    text_content,
+)
 from trace_util.giveaways import Match
 from trace_util.json_strings import literal_of, pieces, text_of
 
@@ -95,8 +104,9 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     scan = Scan(own_names() if names is None else names)
     if source.suffix == ".txt":
         return _redact_text(source, target, scan)
-    for parts in pieces(content.blocks(source)):
+    for parts in pieces(json_blocks(source)):
         scan.feed(parts)
+    _require_quoted(source, scan.findings)
     before, changed = _Structure(), [0]
     copy = _rewritten(source, scan.walk.names, before, changed)
     content.write_atomically(target, (b"".join(parts) for parts in copy))
@@ -109,11 +119,21 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     return Redaction(str(source), str(target), scan.findings, strings, changed[0], digest)
 
 
+def _require_quoted(source: Path, findings: tuple[Finding, ...]) -> None:
+    """Return if all that was found stands within quotes, where it can be replaced."""
+    for kind, where, times in findings:
+        if where == OUTSIDE:
+            raise TraceError(
+                f"{source}: cannot be cleaned: {times} x {kind} in {OUTSIDE} (a comment, a cut-off "
+                "string, what follows the trace); take it out by hand, no copy was written"
+            )
+
+
 def _rewritten(
     source: Path, names: Names, structure: _Structure, changed: list[int]
 ) -> Iterator[list[bytes]]:
     walk, stand_ins = Walk(names), StandIns()
-    for parts in pieces(content.blocks(source)):
+    for parts in pieces(json_blocks(source)):
         structure.feed(parts)
         for position, whole, shaped in walk.flagged(parts):
             text = text_of(parts[position])

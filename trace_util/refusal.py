@@ -33,6 +33,8 @@ STARTS: Final = (
 
 WHOLE_BYTES: Final = 4000  # what is shorter is looked at as a whole; a document keeps 4096
 
+SHOWN_BYTES: Final = 1024  # what must be harmless before the first few of them are shown
+
 NO_EVENTS: Final = "no events; did the schedule reach its active steps?"
 
 
@@ -64,7 +66,7 @@ def _reason(source: Source, document: Document) -> str:
         return "a binary file of an unknown kind, not a trace"
     if document.window.text_bytes < WHOLE_BYTES and (kind := _kind_of(start)):
         return f"JSON, but no trace: it is {kind}, and a trace is an object or a list"
-    return f"not JSON, and so no trace (it starts with {_quoted(start)})"
+    return "not JSON, and so no trace" + _beginning(start)
 
 
 def _kind_of(text: bytes) -> str:
@@ -113,13 +115,14 @@ def _object_reason(document: Document) -> str:
     if "resourceSpans" in header:
         return "an OpenTelemetry export, not a profiler trace"
     if not header and JUNK in document.intake.repairs:
-        return f"not JSON, and so no trace (it starts with {_quoted(document.start)})"
+        return "not JSON, and so no trace" + _beginning(document.start)
     if not header:
         return "an empty JSON object: no traceEvents in it"
     if {"ph", "ts"} <= header.keys():
         return "one event a line and no list around them; a trace is one JSON object"
     keys = ", ".join(json.dumps(key[:30]) for key in list(header)[:5])
-    return f"JSON, but no trace: it has no traceEvents (its keys: {keys})"
+    shown = f" (its keys: {keys})" if _may_be_shown(" ".join(header)) else ""
+    return f"JSON, but no trace: it has no traceEvents{shown}"
 
 
 def _counts(document: Document) -> str:
@@ -133,5 +136,14 @@ def _phases(document: Document) -> str:
     return ", ".join(f"{count} of phase {phase[:8]!r}" for phase, count in phases)
 
 
-def _quoted(start: bytes) -> str:
-    return json.dumps(start[:24].decode("utf-8", "replace"))
+def _beginning(start: bytes) -> str:
+    """How a file starts, unless a secret may stand there: a message ends up in logs."""
+    if not _may_be_shown(start[:SHOWN_BYTES].decode("utf-8", "replace")):
+        return "; it may hold a secret, so nothing of it is shown"
+    return f" (it starts with {json.dumps(start[:24].decode('utf-8', 'replace'))})"
+
+
+def _may_be_shown(text: str) -> bool:
+    from trace_util.giveaways import may_be_shown
+
+    return may_be_shown(text)

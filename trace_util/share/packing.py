@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trace_util import content, giveaways
 from trace_util.events import TraceError
-from trace_util.exposure import Finding, Scan, text_content
+from trace_util.exposure import Finding, Scan, json_blocks, text_content
 from trace_util.json_strings import pieces
 from trace_util.redact import StandIns, redact_trace
 from trace_util.share import refusals
@@ -97,7 +97,7 @@ def pack(candidate: Candidate, folder: Path, *, gzip: bool, redact: bool) -> Pac
         if redact and findings:
             ending = _ending(copy, candidate.is_table)
             clean = folder / f"{number}.clean{ending}"
-            redact_trace(copy.rename(folder / f"{number}.source{ending}"), clean)
+            _clean(copy.rename(folder / f"{number}.source{ending}"), clean)
             copy, findings = clean, ()
         if redact:
             remote = _clean_name(remote)
@@ -105,6 +105,13 @@ def pack(candidate: Candidate, folder: Path, *, gzip: bool, redact: bool) -> Pac
         raise _reason(error) from error
     named = _in_name(remote)
     return Packed(candidate, copy, remote, copy.stat().st_size, (*findings, *named))
+
+
+def _clean(source: Path, clean: Path) -> None:
+    try:
+        redact_trace(source, clean)
+    except TraceError as error:
+        raise NotPossible(str(error).split(": ", 1)[-1]) from None
 
 
 def _reason(error: OSError) -> Exception:
@@ -146,7 +153,7 @@ def _looked_through(copy: Path, digest: str | None, is_table: bool) -> tuple[Fin
         scan.feed_text(text_content(copy), "the text")
         return scan.findings
     try:
-        for parts in pieces(_hashed(content.blocks(copy), hashed.update)):
+        for parts in pieces(_hashed(json_blocks(copy), hashed.update)):
             survey.feed(parts)
             scan.feed(parts)
     except TraceError as error:  # a gzip stream that ends early or is damaged
