@@ -12,7 +12,7 @@ from trace_util.share.address import (
     file_url,
     folder_prefix,
 )
-from trace_util.share.selection import Selection, select
+from trace_util.share.selection import NOT_NAMED, Selection, select
 
 
 def made(folder: Path, *names: str) -> None:
@@ -100,6 +100,18 @@ def test_a_hidden_folder_is_one_line(tmp_path):
     selection = select([tmp_path])
     assert relative(selection) == ["x.json"]
     assert reasons(selection) == {".git": "hidden"}
+
+
+def test_recorded_traces_are_sent_where_their_folder_is_named(tmp_path):
+    made(tmp_path, "t/recorded/h200/a.json", "t/recorded.json", "t/x/recorded/b.json")
+    selection = select([tmp_path / "t"])
+    assert relative(selection) == ["recorded.json"]
+    assert reasons(selection) == {"recorded": NOT_NAMED}
+    assert selection.apart == ("recorded/", "x/recorded/")
+    assert relative(select([tmp_path / "t" / "recorded"])) == ["h200/a.json"]
+    both = select([tmp_path / "t", tmp_path / "t" / "recorded"])
+    assert relative(both) == ["recorded.json", "recorded/h200/a.json"]
+    assert both.apart == ("x/recorded/",)
 
 
 def test_names_that_a_terminal_or_a_bucket_would_misread_are_left_out(tmp_path):

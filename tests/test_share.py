@@ -262,6 +262,25 @@ def test_mirror_deletes_nothing_below_other_folders_and_nothing_after_a_failure(
     assert files == {*REMOTES, *(f"new/{remote}" for remote in REMOTES[:2]), "README.md"}
 
 
+def test_recorded_traces_stay_out_unless_their_folder_is_named(hub, client, work):
+    """Nor does a mirror take them for gone, once they were sent by name."""
+    recorded = work / "traces" / "recorded"
+    recorded.mkdir()
+    (recorded / "a.json").write_text(TRACE)
+    told = "traces/recorded is left out: it holds what comes with the project; name this folder"
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
+    assert ran.code == 0 and told in ran.err
+    assert remotes(ran.outcome["sent"]) == REMOTES
+    named = ("traces/recorded", "-b", "traces", "--prefix", "recorded", "--yes", "--json")
+    ran = client(*named, cwd=work)
+    assert ran.code == 0 and "left out" not in ran.err
+    assert remotes(ran.outcome["sent"]) == ["recorded/a.json.gz"]
+    (work / "traces" / "02_linear" / "64_eager.json").unlink()
+    ran = client("traces", "-b", "traces", "--mirror", "--dry-run", cwd=work)
+    assert "only in the bucket: 02_linear/" in ran.err
+    assert "only in the bucket: recorded" not in ran.err
+
+
 def test_mirror_never_deletes_outside_of_its_folder_whatever_the_hub_lists():
     from trace_util.outcome import Upload
     from trace_util.share.mirroring import mirrored
@@ -314,12 +333,14 @@ def test_dry_run_without_a_token_says_what_it_could_not_know(hub, client, work):
         assert {item["reason"] for item in ran.outcome["skipped"]} == {
             "dry run: would be sent, unless the bucket has it already"
         }
-        first, last = ran.err.splitlines()
-        assert first.startswith(f"{bucket}: 3 files would be sent at most (")
-        whose = "" if "/" in bucket else ", which account's it would be"
-        assert last.startswith(
-            f"{bucket}: not asked for{whose}, whether it is there, public, and has these files: no "
-        )
+        first, reason, *unknown = ran.err.splitlines()
+        assert re.match(rf"{bucket}: 3 files would be sent at most \([\d.]+ k?B\)$", first)
+        assert reason.startswith("The Hub was not asked: no Hugging Face token")
+        whose = [f"So it is not known in which account the bucket {bucket} would be."]
+        assert unknown == [
+            *([] if "/" in bucket else whose),
+            "So it is not known whether the bucket exists, is public, and has these files already.",
+        ]
     ran = client("traces", "-b", "traces", "--dry-run", cwd=work, HF_TOKEN="")
     assert ran.out.splitlines()[-1] == "traces: dry run, 0 sent, 3 skipped, 0 failed"
 

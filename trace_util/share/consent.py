@@ -17,7 +17,6 @@ Say = Callable[[str], None]
 Ask = Callable[[str], bool]
 
 _MOST_LINES = 20
-_SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
 def say_on_stderr(text: str) -> None:
@@ -33,12 +32,6 @@ def terminal_ask() -> Ask | None:
 def _ask(question: str) -> bool:
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def size_text(size_bytes: int) -> str:
-    """How much is sent, three digits."""
-    unit, name = next(((u, n) for u, n in _SIZE_UNITS if size_bytes >= u), _SIZE_UNITS[-1])
-    return f"{size_bytes / unit:.3g} {name}"
 
 
 def announce(target: Target, files: Sequence[Packed], size: str, say: Say) -> None:

@@ -11,6 +11,7 @@ from trace_util.events import TraceError
 from trace_util.outcome import Item, Upload
 from trace_util.perfetto import public_link
 from trace_util.report.text import shell_word
+from trace_util.report.text import size as size_text
 from trace_util.share import answer, consent, sending
 from trace_util.share.address import FileAddress, file_url
 from trace_util.share.bucket import Hub, content_hashes
@@ -100,7 +101,7 @@ class Delivery:
         if not new:
             self.say(f"{self.target.bucket}: nothing new to send")
             return
-        size = consent.size_text(sum(one.size_bytes for one in new))
+        size = size_text(sum(one.size_bytes for one in new))
         consent.announce(self.target, new, size, self.say)
 
     def _send(self, new: Sequence[Packed], hashes: dict[str, str]) -> dict[str, str]:

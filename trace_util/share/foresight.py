@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trace_util.outcome import Item, Upload
+from trace_util.report.text import size as size_text
 from trace_util.share import consent
 from trace_util.share.address import BucketName
 from trace_util.share.consent import Say
@@ -34,14 +35,14 @@ class Foresight:
 
     def outcome(self, **what: Any) -> Upload:
         """A result for this bucket; what could not be found out is said."""
-        whose = "" if self.name.namespace else ", which account's it would be"
-        self.say(
-            f"{self.name}: not asked for{whose}, whether it is there, public, and has these files: "
-            f"{self.reason}"
-        )
+        say, name = self.say, self.name
+        say(f"The Hub was not asked: {self.reason}")
+        if not name.namespace:
+            say(f"So it is not known in which account the bucket {name} would be.")
+        say("So it is not known whether the bucket exists, is public, and has these files already.")
         return Upload(str(self.name), None, dry_run=True, unknown=self.reason, **what)
 
     def _announce(self, files: Sequence[Packed]) -> None:
-        size = consent.size_text(sum(one.size_bytes for one in files))
+        size = size_text(sum(one.size_bytes for one in files))
         self.say(f"{self.name}: {len(files)} files would be sent at most ({size})")
         consent.tell(files, self.say)

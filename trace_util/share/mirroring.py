@@ -20,19 +20,31 @@ def kept_paths(prefix: str, files: Sequence[Candidate], packed: Sequence[Packed]
 
 
 def mirrored(
-    hub: Hub, result: Upload, prefix: str, kept: set[str], *, say: Say, ask: Ask | None, yes: bool
+    hub: Hub,
+    result: Upload,
+    prefix: str,
+    kept: set[str],
+    *,
+    say: Say,
+    ask: Ask | None,
+    yes: bool,
+    apart: tuple[str, ...] = (),
 ) -> Upload:
     """The result of the upload, after the traces that the folder does not have were deleted.
 
     Only traces and tables below ``prefix`` are ever considered. Nothing is deleted unless all was
-    sent and somebody agreed, on the terminal or with ``yes``.
+    sent and somebody agreed, on the terminal or with ``yes``. Folders ``apart`` were not
+    looked into: nothing is deleted in them either.
     """
     if result.public is None:
         return result
     gone = sorted(
         path
         for path in hub.listing(result.bucket, prefix)
-        if path.startswith(prefix) and path.endswith((*TRACE_ENDINGS, ".txt")) and path not in kept
+        if path.startswith(prefix)
+        and path.endswith((*TRACE_ENDINGS, ".txt"))
+        and path not in kept
+        and not path.startswith(tuple(prefix + folder for folder in apart))
     )
     for path in gone:
         say(f"only in the bucket: {path}")

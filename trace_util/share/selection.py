@@ -16,6 +16,9 @@ from typing import NamedTuple
 from trace_util.events import TraceError
 
 TRACE_ENDINGS = (".json", ".json.gz")
+# A folder of this name holds the traces that come with the project, which are public already.
+RECORDED = "recorded"
+NOT_NAMED = "holds what comes with the project; name this folder itself to send it"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Selection:
 
     files: tuple[Candidate, ...]
     left_out: tuple[LeftOut, ...]
+    apart: tuple[str, ...] = ()  # below the root, "/" at the end: folders left out as ``NOT_NAMED``
 
 
 def select(paths: Sequence[Path], root: Path | None = None) -> Selection:
@@ -55,9 +59,15 @@ def select(paths: Sequence[Path], root: Path | None = None) -> Selection:
     top = _real(root if root is not None else _common_folder(paths))
     found: list[Candidate] = []
     left_out: list[LeftOut] = []
+    apart: set[str] = set()
+    named = {_real(path) for path in paths}
     for path in paths:
         for one in _walk(path, top):
-            if isinstance(one, LeftOut):
+            if isinstance(one, Path):
+                if _real(one) not in named:
+                    left_out.append(LeftOut(_shown(one), NOT_NAMED))
+                    apart.add(_real(one).relative_to(top).as_posix() + "/")
+            elif isinstance(one, LeftOut):
                 left_out.append(one)
             else:
                 found.append(one)
@@ -68,7 +78,7 @@ def select(paths: Sequence[Path], root: Path | None = None) -> Selection:
             left_out.append(LeftOut(one.shown, "a text, but not the table of a trace here"))
             del unique[name]
     files = tuple(unique[name] for name in sorted(unique))
-    return Selection(files, tuple(sorted(set(left_out))))
+    return Selection(files, tuple(sorted(set(left_out))), tuple(sorted(apart)))
 
 
 def _common_folder(paths: Sequence[Path]) -> Path:
@@ -93,8 +103,8 @@ def _stem(name: str) -> str:
     return name.removesuffix(".gz").removesuffix(".json")
 
 
-def _walk(path: Path, top: Path) -> Iterator[Candidate | LeftOut]:
-    """Everything at or below a path that the user named."""
+def _walk(path: Path, top: Path) -> Iterator[Candidate | LeftOut | Path]:
+    """Everything at or below a path that the user named; a folder called ``RECORDED`` as such."""
     if not path.exists():
         raise TraceError(f"{path}: no such file or folder")
     if not _real(path).is_relative_to(top):
@@ -107,7 +117,7 @@ def _walk(path: Path, top: Path) -> Iterator[Candidate | LeftOut]:
         yield _judge(path, top)
 
 
-def _walk_folder(folder: Path, top: Path, home: Path) -> Iterator[Candidate | LeftOut]:
+def _walk_folder(folder: Path, top: Path, home: Path) -> Iterator[Candidate | LeftOut | Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -119,6 +129,8 @@ def _walk_folder(folder: Path, top: Path, home: Path) -> Iterator[Candidate | Le
             yield LeftOut(_shown(path), "hidden")
         elif entry.is_symlink():
             yield _judge_link(path, top, home)
+        elif entry.is_dir() and entry.name == RECORDED:
+            yield path
         elif entry.is_dir():
             yield from _walk_folder(path, top, home)
         else:

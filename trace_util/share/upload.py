@@ -18,7 +18,7 @@ from trace_util.share.delivery import Delivery
 from trace_util.share.foresight import Foresight
 from trace_util.share.packing import Packed, pack_all
 from trace_util.share.refusals import Busy, NoHub, NoToken, Refusal, Unreachable
-from trace_util.share.selection import LeftOut, select
+from trace_util.share.selection import NOT_NAMED, LeftOut, select
 from trace_util.share.session import ENDPOINT
 from trace_util.share.target import Target, target_of
 
@@ -69,6 +69,9 @@ def upload_traces(
     selection = select(given, Path(root) if root is not None else None)
     if not selection.files:
         raise TraceError(_nothing(given, selection.left_out))
+    for one in selection.left_out:
+        if one.reason == NOT_NAMED:
+            say(f"{one.shown} is left out: it {one.reason}")
     ask = ask or consent.terminal_ask()
     hub, target, unknown = _reached(token, name, private, dry_run=dry_run)
     with tempfile.TemporaryDirectory(prefix="trace-util-") as copies:
@@ -96,7 +99,9 @@ def upload_traces(
     )
     if mirror and hub is not None:
         kept = mirroring.kept_paths(folder, selection.files, packing.packed)
-        result = mirroring.mirrored(hub, result, folder, kept, say=say, ask=ask, yes=yes)
+        result = mirroring.mirrored(
+            hub, result, folder, kept, say=say, ask=ask, yes=yes, apart=selection.apart
+        )
     return result
 
 
