@@ -364,7 +364,7 @@ def test_command_writes_the_page_whole(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "said"),
     [
         (["-o", "x.pdf"], "x.pdf: a report is an .html; name one"),
-        (["-o", "no/x.html"], "no/x.html: not written: No such file or directory"),
+        (["-o", "no/x.html"], "no/x.html: not written: there is no folder no"),
         (
             ["-o", "x.html", "--url", "https://a/b", "--url", "https://a/c"],
             "2 addresses for 1 trace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import tempfile
@@ -11,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
 
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
+# What only a write can fail with: the disk is full, the quota used up, the file too large for it.
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_gzip(path: Path) -> bool:
@@ -46,6 +49,39 @@ def blocks(path: Path) -> Iterator[bytes]:
             raise TraceError(f"{path}: damaged gzip stream ({error})") from None
 
 
+def require_rereadable(path: Path) -> None:
+    """Return unless a file can be read but once, where it has to be read twice.
+
+    What is not there at all is for the reader to refuse.
+
+    Raises:
+        UsageError: it is standard input, a pipe or a device.
+    """
+    if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise UsageError(
+            f"{path}: has to be read twice, and a pipe cannot; save it to a file first"
+        )
+
+
+def require_target(target: Path) -> None:
+    """Return if a file of this name can be written without harm to what is no file.
+
+    Raises:
+        UsageError: it is standard output, a folder, a pipe or a device.
+        TraceError: its folder is not there.
+    """
+    if str(target) == "-":
+        raise UsageError(f"{target}: nothing is written to standard output; name a file")
+    if target.is_dir():
+        raise UsageError(f"{target}: a folder; name a file in it")
+    folder = os.path.realpath(target.parent)
+    is_system = folder == "/dev" or folder.startswith(("/proc/", "/dev/fd"))
+    if is_system or (target.exists() and not target.is_file()):
+        raise UsageError(f"{target}: a pipe or a device, which is never replaced; name a file")
+    if not target.parent.is_dir():
+        raise TraceError(f"{target}: not written: there is no folder {target.parent}")
+
+
 @contextmanager
 def gzip_writer(file: IO[bytes], level: int = 6) -> Iterator[IO[bytes]]:
     """A stream that compresses into ``file``: the same content gives the same bytes.
@@ -64,8 +100,16 @@ def atomic_writer(target: Path, level: int = 6) -> Iterator[IO[bytes]]:
     """A stream into ``target``, gzipped if the name ends in ``.gz``.
 
     The file appears when the block ends, whole; after an error there is none, or the old one.
+
+    Raises:
+        UsageError: ``target`` is no file.
+        TraceError: it cannot be written.
     """
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    require_target(target)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    except OSError as error:
+        raise _not_written(target, error) from error
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -78,8 +122,17 @@ def atomic_writer(target: Path, level: int = 6) -> Iterator[IO[bytes]]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
         temporary.replace(target)
+    except OSError as error:
+        if error.errno in _UNWRITTEN or error.filename == name:
+            raise _not_written(target, error) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _not_written(target: Path, error: OSError) -> TraceError:
+    """The failure by the name that the user gave, and not by that of the temporary file."""
+    return TraceError(f"{target}: not written: {error.strerror or error}")
 
 
 def write_atomically(target: Path, content: Iterable[bytes]) -> None:

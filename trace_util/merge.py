@@ -21,7 +21,7 @@ from trace_util import content
 from trace_util.clocks import End, Shift, clock_shift, collective_ends
 from trace_util.document import Document
 from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError, UsageError
-from trace_util.gather.places import local_copy
+from trace_util.gather.places import is_address, local_copy
 from trace_util.job.rank import rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
 from trace_util.reader import read_trace
@@ -80,6 +80,10 @@ def merge_traces(
     Raises:
         TraceError: fewer than two of the files are traces, or none has one of the steps.
     """
+    content.require_target(target)
+    for path in paths:
+        if not is_address(path):
+            content.require_rereadable(Path(path))
     seen: list[_Seen] = []
     refused = []
     for path in paths:

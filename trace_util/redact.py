@@ -97,10 +97,13 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     by default this machine's name and its user's. The copy is gzipped if its name says so.
 
     Raises:
+        UsageError: the trace is a pipe, or the copy would replace what is no file.
         TraceError: the file cannot be read, or the copy could not be proved clean and equal.
     """
     if target.exists() and target.samefile(source):
         raise TraceError(f"{target}: is the trace itself; name another file for the copy")
+    content.require_rereadable(source)
+    content.require_target(target)
     scan = Scan(own_names() if names is None else names)
     if source.suffix == ".txt":
         return _redact_text(source, target, scan)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util import content
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace, TraceError
 from trace_util.facts import Facts, trace_facts
 from trace_util.links import Links, link
@@ -66,6 +67,8 @@ def slim_trace(source: Path, target: Path, keep: str) -> Slimmed:
         raise TraceError(f"{keep!r}: not a choice; keep one of {', '.join(CHOICES)}")
     if target.exists() and target.samefile(source):
         raise TraceError(f"{target}: is the trace itself; name another file for the copy")
+    content.require_rereadable(source)
+    content.require_target(target)
     trace = read_trace(source)
     links = link(trace)
     facts = trace_facts(trace, links)

@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
+    from trace_util import content
     from trace_util.events import TraceError, UsageError
     from trace_util.gather.arguments import places_meant
     from trace_util.gather.engine import progress
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.report.text import shell_word, style_of
 
     target = Path(args.output)
+    content.require_target(target)
     steps = step_numbers(args.steps) if args.steps else None
     paths = [place.path for place in places_meant(args.traces)]
     others = [path for path in paths if os.path.realpath(path) != os.path.realpath(target)]

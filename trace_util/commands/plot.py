@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     view = view_of(args)
     once(args.traces)
     output = Path(args.output)
-    require_replaceable(output, "figure", is_figure, force=args.force)
+    require_replaceable(output, "figure", is_figure, force=args.force, traces=args.traces)
     sweep = sweep_in(Path(args.traces[0])) if len(args.traces) == 1 else None
     if sweep is not None:
         scene = sweep_scene(sweep, args.width, footer_of(args))

@@ -28,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
     import json
     from pathlib import Path
 
+    from trace_util import content
     from trace_util.events import TraceError
     from trace_util.exposure import findings_of
     from trace_util.reader import read_trace
@@ -37,6 +38,9 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.report.text import clean
 
     source, target = Path(args.trace), Path(args.copy or "")
+    content.require_rereadable(source)
+    if args.copy:
+        content.require_target(target)
     own = source.exists() and target.exists() and target.samefile(source)
     if args.copy and target.exists() and not (args.force or own):
         raise TraceError(f"{target}: is there already; name another file or add --force")

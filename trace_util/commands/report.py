@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     once(args.traces)
     output = Path(args.output)
     require_page_name(output)
-    require_replaceable(output, "report", is_page, force=args.force)
+    require_replaceable(output, "report", is_page, force=args.force, traces=args.traces)
     traces = [read_trace(path) for path in args.traces]
     text = report_html(traces, urls=args.url, embed=args.embed, title=args.title)
     written = write_page(text, output)

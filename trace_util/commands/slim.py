@@ -34,11 +34,13 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
+    from trace_util import content
     from trace_util.events import TraceError
     from trace_util.report.slim import slim_json, slim_text
     from trace_util.slim import slim_trace
 
     source, target = Path(args.trace), Path(args.copy)
+    content.require_target(target)
     if target.exists() and not args.force and not (source.exists() and target.samefile(source)):
         raise TraceError(f"{target}: is there already; name another file or add --force")
     slimmed = slim_trace(source, target, args.keep)

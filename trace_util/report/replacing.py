@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from trace_util.events import TraceError
+from trace_util.content import require_target
+from trace_util.events import TraceError, UsageError
 
 # How the files begin that `plot` and `report` write; all marks stand in the first bytes.
 FIGURE_MARKS: Final = (
@@ -18,13 +20,22 @@ _BEGIN_BYTES: Final = 4096
 
 
 def require_replaceable(
-    path: Path, what: str, is_own: Callable[[Path], bool], *, force: bool
+    path: Path,
+    what: str,
+    is_own: Callable[[Path], bool],
+    *,
+    force: bool,
+    traces: Sequence[str] = (),
 ) -> None:
     """Return if ``path`` may be written: it is not there, our own ``what``, or ``force`` says so.
 
     Raises:
+        UsageError: it is one of the ``traces`` that are read, or no file at all.
         TraceError: it is there, and of another origin.
     """
+    require_target(path)
+    if path.exists() and any(os.path.exists(one) and path.samefile(one) for one in traces):
+        raise UsageError(f"{path}: is one of the traces; name another file for the {what}")
     if force or not path.is_file() or not path.stat().st_size or is_own(path):
         return
     raise TraceError(

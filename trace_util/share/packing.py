@@ -111,6 +111,8 @@ def _clean(source: Path, clean: Path) -> None:
     try:
         redact_trace(source, clean)
     except TraceError as error:
+        if isinstance(error.__cause__, OSError):  # a full disk is no matter of this file
+            raise error.__cause__ from None
         raise NotPossible(str(error).split(": ", 1)[-1]) from None
 
 

@@ -6,6 +6,7 @@ import base64
 from dataclasses import replace
 from pathlib import Path
 
+from trace_util.content import require_rereadable
 from trace_util.events import TraceError
 from trace_util.focus import Focus, Note
 from trace_util.highlights import focus_on
@@ -57,6 +58,7 @@ def carried(subject: Subject) -> Html:
         TraceError: it is too large for a page, or can no longer be read.
     """
     path = Path(subject.trace.path)
+    require_rereadable(path)
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= MOST_CARRIED_BYTES else b""
