@@ -49,6 +49,7 @@ class Explanation:
     roofline: str  # why there are no shares of a peak, "" where there are
     findings: tuple[Finding, ...]  # costs first, then artefacts, then notes
     facts: Facts
+    step_ranks: tuple[str, ...] = ()  # whose step each one is, in a merged job; else empty
 
 
 def explanation(
@@ -69,6 +70,20 @@ def explanation(
         roofline=_no_roofline(scene),
         findings=tuple(sorted(found, key=lambda finding: order.index(finding.kind))),
         facts=scene.facts,
+        step_ranks=_step_ranks(scene),
+    )
+
+
+def _step_ranks(scene: Scene) -> tuple[str, ...]:
+    """The label of the rank that each step belongs to, where ranks were merged into the trace."""
+    trace = scene.trace
+    merged = trace.header.other.get("merged")
+    if not isinstance(merged, dict):
+        return ()
+    names = [trace.process_names.get(process, "") for process in trace.processes]
+    labels = [name.partition(":")[0] for name in names]  # as trace_util.merge names processes
+    return tuple(
+        labels[int(trace.events.process[step.index])] or "a rank" for step in scene.facts.steps
     )
 
 

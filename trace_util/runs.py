@@ -59,6 +59,11 @@ class Run:
         return self.variant == "compile"
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether the run was on a GPU, named or not."""
+        return self.gpu is not None or self.device not in (None, "cpu")
+
+    @property
     def hand_written(self) -> bool:
         """Whether a kernel of the lesson was written by hand."""
         return self.variant in HAND_WRITTEN

@@ -164,12 +164,17 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
 def _unlike(base: Reading, other: Reading) -> tuple[str, ...]:
     found = list(run_differences(base.run, other.run))
     for one in (base, other):
-        if one.no_gpu:
+        if one.no_gpu and not _on_cpu(base, other):
             found.append(f"{one.trace.path}: {one.no_gpu}")
     if bool(base.facts.steps) != bool(other.facts.steps):
         without = other if base.facts.steps else base
         found.append(f"{without.trace.path}: no step marks, so that whole files are counted")
     return tuple(dict.fromkeys(found))
+
+
+def _on_cpu(base: Reading, other: Reading) -> bool:
+    """Whether neither run launched anything on a GPU."""
+    return base.facts.gpu_activity == other.facts.gpu_activity == "none"
 
 
 def _saved(
@@ -180,6 +185,8 @@ def _saved(
     by_step: bool,
 ) -> tuple[int | None, str]:
     """Bytes that fusions keep on the chip, less those that splits, copies and memsets add."""
+    if _on_cpu(base, other):
+        return None, "neither run used a GPU"
     if base.no_gpu or other.no_gpu:
         return None, "what the GPU did was not recorded in both"
     total = 0

@@ -8,6 +8,7 @@ from typing import Any
 from trace_util.claims import Check, ClaimCheck, Expectation, Guess
 from trace_util.claims.quantities import Scalar, one_value
 from trace_util.report.evidence import evidence_json, evidence_texts
+from trace_util.report.gpu_words import gpu_words
 from trace_util.report.text import PLAIN, Style, clean, counted, shortened, wrapped
 
 _LABEL = 9  # columns of the labels in front of the first lines
@@ -61,9 +62,12 @@ def _head(check: Check, style: Style) -> Iterator[str]:
         yield line("lesson", f"{told} (from {check.lesson_from})")
     capability = check.run.capability
     told = f", sm_{capability[0]}{capability[1]}" if capability else ""
-    yield line("GPU", f"{check.run.gpu or 'none'}{told}")
+    named = gpu_words(check.run.gpu, check.run.on_gpu)
+    yield line("GPU" if check.run.gpu else "device", f"{named}{told}")
     for path in check.beside:
         yield line("beside", path)
+    for caution in check.warnings:
+        yield style.warn(line("warning", clean(caution)))
 
 
 def _claims(check: Check, style: Style) -> Iterator[str]:
@@ -170,6 +174,8 @@ def check_json(check: Check) -> dict[str, Any]:
         else None,
         "beside": list(check.beside),
         "passed": check.passed,
+        "incomplete": check.incomplete or None,
+        "warnings": list(check.warnings),
         "claims": [
             {
                 "id": claim.id,

@@ -10,6 +10,7 @@ from trace_util.compare import ComparedRun, Comparison, Difference, FusedKernels
 from trace_util.compare.uses import TransferUse
 from trace_util.kernel_names import decode
 from trace_util.ranges import Distinction, Range
+from trace_util.report.gpu_words import gpu_words
 from trace_util.report.text import (
     PLAIN,
     Style,
@@ -44,7 +45,7 @@ def letter(index: int) -> str:
 
 def _runs(found: Comparison, style: Style) -> Iterator[str]:
     for index, run in enumerate(found.runs):
-        told = [run.run.lesson, run.run.variant, run.run.gpu or "no GPU named"]
+        told = [run.run.lesson, run.run.variant, gpu_words(run.run.gpu, run.run.on_gpu)]
         words = ", ".join(clean(word) for word in told if word)
         base = ", the baseline" if index == found.baseline else ""
         yield style.bold(wrapped(clean(run.path), style, 0, f"{letter(index)}  "))

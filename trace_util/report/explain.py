@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from trace_util.events import Trace
 from trace_util.explain import Explanation
 from trace_util.findings.finding import Finding, Value
 from trace_util.kernel_names import decode
+from trace_util.report.gpu_words import gpu_words
 from trace_util.report.kernel_words import kernel_words
 from trace_util.report.summary_json import us
 from trace_util.report.text import (
@@ -26,11 +28,13 @@ from trace_util.report.text import (
 )
 from trace_util.report.values import filled, rate, value_json
 from trace_util.roofline import KernelRate
+from trace_util.steps import StepFacts
 
 _LABEL = 10  # columns of the labels in front of lines
 MOST_KERNELS = 5
 MOST_FINDINGS = 7
 MOST_STEPS = 4
+MOST_RANKS = 4
 _WINDOW = {
     "busy": "GPU busy",
     "not_launched": "the CPU had not launched yet",
@@ -52,7 +56,10 @@ def explanation_text(found: Explanation, style: Style = PLAIN, kernels: int = MO
 
 
 def _head(found: Explanation, style: Style) -> Iterator[str]:
-    yield style.bold(clean(found.path)) + f" ({clean(found.gpu or 'GPU not named')})"
+    yield (
+        style.bold(clean(found.path))
+        + f" ({gpu_words(found.gpu, found.facts.gpu_activity != 'none')})"
+    )
     reason = filled(found.regime.reason, found.regime.values)
     name = found.regime.name
     yield wrapped(f"{name}: {reason}" if name else reason, style)
@@ -71,7 +78,8 @@ def _lines(found: Explanation, style: Style) -> Iterator[str]:
             spread = f" (min {duration(told.min_ns)}, max {duration(told.max_ns)}, n={told.count})"
         yield line("step", f"{duration(told.median_ns)} without the profiler{spread}")
     if facts.steps:
-        yield line("profiled", _marks(found))
+        for label, text in zip(chain(["profiled"], repeat("")), _profiled(found), strict=False):
+            yield line(label, text)
     if found.window:
         total = sum(float(part.amount or 0) for part in found.window)
         parts = [
@@ -85,9 +93,23 @@ def _lines(found: Explanation, style: Style) -> Iterator[str]:
         yield line("roofline", found.roofline)
 
 
-def _marks(found: Explanation) -> str:
-    """CPU and GPU time of the first steps: ``ProfilerStep#2 711, #3 410 µs on the CPU; …``."""
-    steps = found.facts.steps[:MOST_STEPS]
+def _profiled(found: Explanation) -> Iterator[str]:
+    """CPU and GPU time of the first steps, in a merged job of each of the first ranks."""
+    if not found.step_ranks:
+        yield _marks(found.facts.steps, found)
+        return
+    of_rank: dict[str, list[StepFacts]] = {}
+    for rank, step in zip(found.step_ranks, found.facts.steps, strict=True):
+        of_rank.setdefault(rank, []).append(step)
+    for rank, steps in list(of_rank.items())[:MOST_RANKS]:
+        yield f"{clean(rank)}: {_marks(steps, found)}"
+    if len(of_rank) > MOST_RANKS:
+        yield f"and {counted(len(of_rank) - MOST_RANKS, 'more rank')}"
+
+
+def _marks(all_steps: Sequence[StepFacts], found: Explanation) -> str:
+    """``ProfilerStep#2 711, #3 410 µs on the CPU; …``."""
+    steps = all_steps[:MOST_STEPS]
     marks = unit_for([step.duration_ns for step in steps])
     names = [f"#{step.number}" for step in steps]
     names[0] = clean(steps[0].name)
@@ -100,7 +122,7 @@ def _marks(found: Explanation) -> str:
         busy = unit_for([step.gpu_busy_ns for step in steps])
         on_gpu = ", ".join(busy.number(step.gpu_busy_ns) for step in steps)
         told += f"; {on_gpu} {busy.name} on the GPU"
-    left = len(found.facts.steps) - len(steps)
+    left = len(all_steps) - len(steps)
     return told + (f"; and {counted(left, 'more step')}" if left else "")
 
 

@@ -11,6 +11,7 @@ from trace_util.job.findings import broken_words, job_findings, numbers
 from trace_util.job.rank import RankFacts
 from trace_util.job.straggler import IDLE
 from trace_util.kernel_names import decode
+from trace_util.report.gpu_words import gpu_words
 from trace_util.report.text import (
     PLAIN,
     Style,
@@ -66,8 +67,8 @@ def _head(job: JobFacts, style: Style) -> Iterator[str]:
 
     world = len(job.missing) + len({one.rank for one in job.ranks})
     yield style.bold(f"job {clean(job.name)}")
-    kinds = sorted({one.gpu or "GPU not named" for one in job.sound if one.on_gpu})
-    where = ", ".join(map(clean, kinds)) or _without_gpu_work(job)
+    kinds = sorted({gpu_words(one.gpu, one.on_gpu) for one in job.sound if one.on_gpu})
+    where = ", ".join(kinds) or _without_gpu_work(job)
     yield line("ranks", f"{len(job.sound)} sound of {world}, {where}")
     if job.missing:
         yield style.warn(line("missing", numbers(job.missing)))

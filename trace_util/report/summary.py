@@ -54,7 +54,8 @@ def _head(trace: Trace, facts: Facts, style: Style) -> Iterator[str]:
     complete = trace.phases.get("X", 0)
     counts = f"{counted(events, 'event')}, {complete:,} complete"
     yield line("file", f"{size(trace.size_bytes)}, {counts}")
-    yield line("GPU", ", ".join([facts.gpu or "not named in the trace", *_versions(trace)]))
+    unnamed = "none" if facts.gpu_activity == "none" else "not named in the trace"
+    yield line("GPU", ", ".join([facts.gpu or unnamed, *_versions(trace)]))
     command = trace.header.run.get("command")
     if isinstance(command, str):
         yield line("command", command)
@@ -80,7 +81,8 @@ def _window_is(facts: Facts) -> str:
     if not facts.steps:
         return "the CPU ops and what they launched"
     first, last = clean(facts.steps[0].name), clean(facts.steps[-1].name)
-    return f"{first} and its GPU work" if first == last else f"{first} to {last} and its GPU work"
+    steps = first if first == last else f"{first} to {last}"
+    return steps if facts.gpu_activity == "none" else f"{steps} and its GPU work"
 
 
 def _busy(facts: Facts) -> str:

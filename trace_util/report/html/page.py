@@ -11,6 +11,7 @@ from pathlib import Path
 from trace_util.claims import check
 from trace_util.events import Trace, TraceError, UsageError
 from trace_util.plot.svg import page_style
+from trace_util.report.gpu_words import gpu_words
 from trace_util.report.html import sections
 from trace_util.report.html.checks import claims
 from trace_util.report.html.comparing import compared
@@ -127,7 +128,10 @@ def _provenance(subject: Subject) -> Html:
     return element(
         "div",
         element("p", element("code", clean(command))) if isinstance(command, str) else None,
-        element("p", ", ".join([subject.facts.gpu or "GPU not named", *named])),
+        element(
+            "p",
+            ", ".join([gpu_words(subject.facts.gpu, subject.facts.gpu_activity != "none"), *named]),
+        ),
         element("p", f"{file}, {events}"),
         class_="from",
     )
