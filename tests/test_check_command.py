@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -230,3 +231,21 @@ def test_foreign_trace_needs_a_question(capsys: Capture, shared_traces: Path) ->
     assert code == 2
     assert "it does not say its lesson; give --lesson, --guess or --expect" in err
     assert run(capsys, path, "--expect", 'count("nvjet*") == 109')[0] == 0
+
+
+def test_incomplete_trace_is_told_and_fails(tmp_path: Path, capsys: Capture) -> None:
+    whole = gzip.decompress(MM.read_bytes())
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(whole[: len(whole) * 3 // 4])
+    code, out, err = run(capsys, cut, "--alone", "--expect", "kernels >= 0")
+    assert code == 1
+    assert "warning  the end of the file is missing" in out
+    assert "failed: expected kernels >= 0: not judged: the file is cut off" in err
+    code, out, _ = run(capsys, cut, "--alone", "--expect", "kernels >= 0", "--json")
+    told = json.loads(out)
+    assert (code, told["incomplete"]) == (1, "the file is cut off")
+    assert any("the end of the file is missing" in one for one in told["warnings"])
+    code, out, _ = run(
+        capsys, cut, "--alone", "--expect", "kernels >= 0", "--allow-incomplete", "--json"
+    )
+    assert json.loads(out)["expectations"][0]["holds"]

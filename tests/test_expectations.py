@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,11 +72,114 @@ def test_expectation_not_met(text: str, reason: str) -> None:
 
 def test_expectation_must_hold_in_every_step(tmp_path: Path) -> None:
     copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
-    (one,) = check(read_trace(copy), expectations=["kernels_per_step == 5"]).expectations
+    found = check(read_trace(copy), expectations=["kernels_per_step == 5"], allow_incomplete=True)
+    (one,) = found.expectations
     assert one.reason == "not in ProfilerStep#4"
     numbers = {evidence.what: evidence.value for evidence in one.evidence}
     assert numbers["kernels_per_step"] == "5, 5, 4"
     assert numbers["kernels of ProfilerStep#4"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("kernels_per_step <= 5", "ProfilerStep#4"),
+        ("gpu_busy_us_per_step < 1e9", "ProfilerStep#4"),
+        ("kernels <= 20", "the trace"),
+        ("gpu_busy_share <= 100 %", "the trace"),
+        ('count("*GeluCUDA*") <= 3', "the trace"),
+    ],
+)
+def test_gpu_work_of_lost_kernels_is_not_judged(text: str, where: str, tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
+    (one,) = expecting(text, path=copy).expectations
+    assert not one.holds
+    assert one.reason.endswith(f" cannot be known: {where} lost the kernels of a launch")
+
+
+def test_host_facts_are_judged_beside_lost_kernels(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
+    found = expecting("launches_per_step == 5", "lost_launches == 1", path=copy)
+    assert all(one.holds for one in found.expectations)
+
+
+def cut_file(folder: Path) -> Path:
+    whole = gzip.decompress(MLP.read_bytes())
+    copy = folder / "cut.json"
+    copy.write_bytes(whole[: len(whole) * 3 // 4])
+    return copy
+
+
+def spliced_file(folder: Path) -> Path:
+    whole = gzip.decompress(MLP.read_bytes())
+    copy = folder / "two.json"
+    copy.write_bytes(whole + whole)
+    return copy
+
+
+def bad_checksum(folder: Path) -> Path:
+    packed = bytearray(MLP.read_bytes())
+    packed[-8] ^= 0xFF  # the CRC is in the last eight bytes, RFC 1952
+    copy = folder / "crc.json.gz"
+    copy.write_bytes(bytes(packed))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (cut_file, "the file is cut off"),
+        (bad_checksum, "its gzip data is damaged"),
+        (spliced_file, "its text breaks off and goes on, as where two writers had one path"),
+    ],
+)
+def test_incomplete_trace_meets_no_expectation(
+    made: Callable[[Path], Path], reason: str, tmp_path: Path
+) -> None:
+    trace = read_trace(made(tmp_path))
+    found = check(trace, expectations=["kernels >= 1"], against=())
+    assert [one.reason for one in found.expectations] == [f"not judged: {reason}"]
+    assert found.incomplete == reason
+    assert found.warnings and not found.passed
+    allowed = check(trace, expectations=["kernels >= 1"], against=(), allow_incomplete=True)
+    assert [one.holds for one in allowed.expectations] == [True]
+
+
+def test_claims_of_a_cut_file_say_that_it_is_cut(tmp_path: Path) -> None:
+    whole = gzip.decompress(MLP.read_bytes())
+    copy = tmp_path / "cut.json"
+    copy.write_bytes(whole[: whole.index(b'"cuda_driver"')])  # before the first launch
+    reasons = [c.reason for c in check(read_trace(copy), "03_simple_mlp", against=()).claims]
+    told = [reason for reason in reasons if reason]
+    assert told and all("the file is cut off" in reason for reason in told)
+    assert not [reason for reason in told if "nothing was launched" in reason]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("gpu_busy_share <= 90", "is a share"),
+        ("0 <= gpu_busy_share <= 1.5", "is a share"),
+        ("gpu_busy_share >= -10 %", "is a share"),
+        ("gpu_busy_us >= 50 %", "is no share"),
+        ('count("k") >= 50%', "is no share"),
+        ("kernels / 0 == 1", "a division by zero"),
+        ("kernels % (2 - 2) == 1", "a division by zero"),
+    ],
+)
+def test_comparison_that_no_trace_can_decide_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        expecting(text)
+
+
+def test_ratio_of_two_facts_may_be_a_percentage() -> None:
+    assert expecting("gpu_busy_in_window_us / window_us >= 5 %").passed
+
+
+def test_name_that_only_holds_a_text_is_told() -> None:
+    (one,) = expecting('count("GeluCUDA") == 0').expectations
+    assert one.holds
+    assert "GeluCUDA" in str(one.evidence[1].value)
 
 
 def test_failing_expectation_shows_the_events() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from trace_util import document as doc
 from trace_util import event_list, impossible, repair, sources
@@ -13,6 +13,11 @@ from trace_util.sources import Source
 
 # From this much JSON on, the page of the Perfetto UI (about 2 GB of memory) is slow or fails.
 LARGE_BYTES: Final = 500_000_000
+
+TWO_WRITERS: Final = (
+    "the text breaks off and goes on in the middle of the file: it is damaged, or two "
+    "writers (two ranks, two runs) had one path; give each its own"
+)
 
 # Repairs of the bytes themselves: a strict JSON reader, and Perfetto, stumbles over each.
 _REFUSED: Final = (
@@ -28,6 +33,8 @@ _REFUSED: Final = (
     sources.CUT_OFF,
     sources.DAMAGED,
 )
+# What slim and merge write into the header of a copy beside what they made it of.
+SOURCE_INCOMPLETE: Final = "source_incomplete"
 BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
 IMPOSSIBLE: Final = (
     impossible.NO_TIME,
@@ -52,12 +59,14 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
         what = "; ".join(filter(None, (repaired, broken)))
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
     if intake.skipped[event_list.BROKEN] or document.has_two_texts or document.lists > 1:
-        yield (
-            "the text breaks off and goes on in the middle of the file: it is damaged, or two "
-            "writers (two ranks, two runs) had one path; give each its own"
-        )
+        yield TWO_WRITERS
     if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
         yield "the end of the file is missing: events and totals are those of what is there"
+    if is_of_incomplete(document.header):
+        yield (
+            "a copy of what was left of a file that was cut off or damaged: events and totals are "
+            "those of what was there"
+        )
     impossible = _listed(intake.skipped, IMPOSSIBLE)
     if impossible:
         yield f"left out, for their times cannot be true: {impossible}"
@@ -67,6 +76,14 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
             f"{size:.1f} GB of JSON is much for the Perfetto UI: `trace_processor server http "
             f"{source.path}` loads it outside the browser; gzip it before sharing"
         )
+
+
+def is_of_incomplete(header: Mapping[str, Any]) -> bool:
+    """Whether a copy says of itself that a file which it was made of was not whole."""
+    merged = header.get("merged")
+    ranks = merged.get("ranks") if isinstance(merged, dict) else None
+    notes = [header.get("slimmed"), *(ranks if isinstance(ranks, list) else [])]
+    return any(isinstance(one, dict) and one.get(SOURCE_INCOMPLETE) is True for one in notes)
 
 
 def _listed(counts: dict[str, int], reasons: tuple[str, ...]) -> str:

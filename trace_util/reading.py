@@ -16,6 +16,7 @@ from trace_util.facts import Facts, trace_facts
 from trace_util.links import Indexes, Links, link
 from trace_util.ranges import Range, range_of
 from trace_util.runs import ANNOTATIONS, Run, run_of
+from trace_util.wholeness import why_incomplete
 
 SHOWN = 6  # events of one piece of evidence; more prove nothing more
 
@@ -45,8 +46,11 @@ class Reading:
     @property
     def no_gpu(self) -> str | None:
         """Why GPU work cannot be seen in the trace, ``None`` when it can."""
+        flaw = why_incomplete(self.trace)
         return {
-            "none": "nothing was launched: the run was on the CPU",
+            "none": f"no launch is in what could be read: {flaw}"
+            if flaw
+            else "nothing was launched: the run was on the CPU",
             "missing": "kernels were launched, but what the GPU did was not recorded",
         }.get(self.facts.gpu_activity)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trace_util import document, sources
-from trace_util.cautions import BROKEN, IMPOSSIBLE
+from trace_util.cautions import BROKEN, IMPOSSIBLE, TWO_WRITERS
 from trace_util.event_list import LAST_EVENT
 from trace_util.events import Trace
 
@@ -24,3 +24,29 @@ def left_out(trace: Trace) -> dict[str, int]:
     """
     reasons = [each for each in (*IMPOSSIBLE, *BROKEN) if each != LAST_EVENT]
     return {reason: trace.skipped[reason] for reason in reasons if trace.skipped.get(reason)}
+
+
+def has_two_texts(trace: Trace) -> bool:
+    """Whether the text breaks off and goes on: damage, or two writers of one path."""
+    return TWO_WRITERS in trace.warnings
+
+
+def is_damaged(trace: Trace) -> bool:
+    """Whether the compressed data is not what was written."""
+    return bool(trace.repairs.get(sources.DAMAGED))
+
+
+def why_incomplete(trace: Trace) -> str:
+    """Why the events are not all there, or not all true, as one sentence; "" for a whole trace."""
+    found = left_out(trace)
+    reasons = [
+        "the file is cut off" if is_cut_off(trace) else "",
+        "its gzip data is damaged" if is_damaged(trace) else "",
+        "its text breaks off and goes on, as where two writers had one path"
+        if has_two_texts(trace)
+        else "",
+        f"events could not be used ({', '.join(f'{what}: {n}' for what, n in found.items())})"
+        if found
+        else "",
+    ]
+    return ", and ".join(filter(None, reasons))

@@ -19,6 +19,7 @@ from trace_util.claims.verdict import ClaimCheck, Ruling
 from trace_util.events import Trace, UsageError
 from trace_util.evidence import EventRow, Evidence
 from trace_util.runs import Run
+from trace_util.wholeness import why_incomplete
 
 __all__ = [
     "LESSON_CLAIMS",
@@ -54,6 +55,8 @@ class Check:
     guesses: tuple[Guess, ...]
     expectations: tuple[Expectation, ...]
     facts: Quantities
+    incomplete: str = ""  # why the trace is not whole, "" where it is
+    warnings: tuple[str, ...] = ()  # what reading the file showed
 
     @property
     def contradicted(self) -> tuple[ClaimCheck, ...]:
@@ -87,11 +90,14 @@ def check(
     guesses: Sequence[str] = (),
     expectations: Sequence[str] = (),
     against: Sequence[Trace] | None = None,
+    *,
+    allow_incomplete: bool = False,
 ) -> Check:
     """A trace checked against its lesson's claims, guesses and expectations.
 
     ``lesson`` overrides the one that the trace names. ``against`` are traces of the same run in
     other variants; ``None`` takes those that lie beside it, ``()`` none.
+    Expectations of a trace that is not whole, or of lost kernels, fail unless ``allow_incomplete``.
 
     Raises:
         UsageError: an unknown lesson or fact, or a guess or an expectation that makes no sense.
@@ -102,6 +108,7 @@ def check(
     if lesson and lesson not in LESSON_CLAIMS:
         raise UsageError(f"{lesson}: no such lesson; one of {', '.join(LESSON_CLAIMS)}")
     facts = quantities(scene.own)
+    flaw = why_incomplete(trace)
     others = (scene.eager, scene.compiled, scene.warm, *scene.ranks)
     return Check(
         path=trace.path,
@@ -109,8 +116,22 @@ def check(
         lesson_from=lesson_from,
         run=run,
         beside=tuple(dict.fromkeys(one.label for one in others if one and one.label)),
-        claims=tuple(claim.check(scene) for claim in LESSON_CLAIMS.get(name or "", ())),
+        claims=tuple(
+            _with_flaw(claim.check(scene), flaw) for claim in LESSON_CLAIMS.get(name or "", ())
+        ),
         guesses=tuple(guess(text, facts) for text in guesses),
-        expectations=tuple(expectation(text, scene.own, facts) for text in expectations),
+        expectations=tuple(
+            expectation(text, scene.own, facts, allow_incomplete=allow_incomplete)
+            for text in expectations
+        ),
         facts=facts,
+        incomplete=flaw,
+        warnings=trace.warnings,
     )
+
+
+def _with_flaw(claim: ClaimCheck, flaw: str) -> ClaimCheck:
+    """A claim whose reason for not holding says that the trace is not whole."""
+    if not flaw or claim.verdict == "holds" or flaw in claim.reason:
+        return claim
+    return replace(claim, ruling=replace(claim.ruling, reason=f"{claim.reason}; but {flaw}"))

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
-from trace_util.claims.quantities import Quantities, known_name, one_value
+from trace_util.claims.quantities import Quantities, known_name, needs_kernels, one_value
+from trace_util.claims.sense import refuse_nonsense
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, UsageError
 from trace_util.evidence import Evidence, Value
 from trace_util.reading import Reading
+from trace_util.wholeness import why_incomplete
 
 # What can be counted besides GPU work. A `gpu_user_annotation` repeats an annotation.
 HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS, Kind.SYNC, Kind.OVERHEAD)
@@ -31,48 +33,72 @@ class Expectation:
     evidence: tuple[Evidence, ...]
 
 
-def expectation(text: str, own: Reading, facts: Quantities) -> Expectation:
+def expectation(
+    text: str, own: Reading, facts: Quantities, *, allow_incomplete: bool = False
+) -> Expectation:
     """An expectation, tested; one that names facts of a step must hold in every step.
+
+    It fails unjudged where the trace is not whole or lost the kernels that it is about, unless
+    ``allow_incomplete``.
 
     Raises:
         UsageError: it is no comparison, or names an unknown fact.
     """
     tree = parsed(text)
+    refuse_nonsense(text, tree)
     for name in names_in(tree):
         known_name(name, facts)
+    unjudged = "" if allow_incomplete else why_incomplete(own.trace)
     try:
-        reason = _failure(tree, own, facts)
+        reason = _failure(tree, own, facts, lossy_too=allow_incomplete)
+        reason = f"not judged: {unjudged}" if unjudged else reason
     except UsageError as error:
         raise UsageError(f"{text}: {error}") from None
     except NotKnown as unknown:
-        reason = str(unknown)
+        reason = f"not judged: {unjudged}" if unjudged else str(unknown)
     return Expectation(text, not reason, reason, _evidence(tree, own, facts, failed=bool(reason)))
 
 
-def _failure(tree: ast.expr, own: Reading, facts: Quantities) -> str:
+def _failure(tree: ast.expr, own: Reading, facts: Quantities, *, lossy_too: bool) -> str:
     """Why the trace does not meet the expectation, "" when it does."""
     by_step = any(isinstance(facts[name], tuple) for name in names_in(tree))
     if by_step and not own.facts.steps:
         raise NotKnown("the trace has no step marks")
     for step in own.steps if by_step else range(1):
-        fact = partial(_fact, step=step, own=own, facts=facts)
-        if not evaluated(tree, fact, partial(_count, own=own)):
+        fact = partial(_fact, step=step, own=own, facts=facts, lossy_too=lossy_too)
+        if not evaluated(tree, fact, partial(_count, own=own, lossy_too=lossy_too)):
             return f"not in {own.facts.steps[step].name}" if by_step else "not so in this trace"
     return ""
 
 
-def _fact(name: str, step: int, own: Reading, facts: Quantities) -> Any:
+def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool) -> Any:
     value = facts[name]
+    of_step = isinstance(value, tuple)
     value = value[step] if isinstance(value, tuple) else value
     if value is None:
         raise NotKnown(f"{name} cannot be known: {own.no_gpu or 'the trace does not say it'}")
+    if not lossy_too and needs_kernels(name) and (reason := _lost(own, step if of_step else None)):
+        raise NotKnown(f"{name} cannot be known: {reason}")
     return value
 
 
-def _count(name: str, own: Reading) -> int:
+def _lost(own: Reading, step: int | None) -> str:
+    """How many launches of a step, or of the file, have no kernel, in words; "" where none."""
+    if step is None:
+        lost, where = own.facts.lost_launches, "the trace"
+    else:
+        lost, where = own.facts.steps[step].lost_kernels, own.facts.steps[step].name
+    what = "a launch" if lost == 1 else f"{lost} launches"
+    return f"{where} lost the kernels of {what}" if lost else ""
+
+
+def _count(name: str, own: Reading, lossy_too: bool) -> int:
     rows = named(own, name)
     if not rows and own.facts.gpu_activity == "missing":
         raise NotKnown(f'count("{name}") cannot be known: {own.no_gpu}')
+    of_gpu = not rows or bool(own.trace.events.is_kind(*GPU_KINDS)[rows[0]])
+    if not lossy_too and of_gpu and (reason := _lost(own, None)):
+        raise NotKnown(f'count("{name}") cannot be known: {reason}')
     return len(rows)
 
 
@@ -107,6 +133,8 @@ def _evidence(
         found.append(own.proof(f'count("{name}")', rows, len(rows)))
         if not rows and (close := _begin_so(own, name)):
             found.append(Evidence("names that only begin so, add * to count them", close))
+        elif not rows and (close := _hold_it(own, name)):
+            found.append(Evidence("names that only hold it, mind the case, and *", close))
     if failed and any(isinstance(facts[name], tuple) for name in names_in(tree)):
         found += [
             own.proof(f"kernels of {step.name}", own.kernels(index), step.kernels)
@@ -121,3 +149,9 @@ def _plain(value: Any) -> Value:
 
 def _begin_so(own: Reading, name: str) -> str:
     return ", ".join(text for text in own.trace.names if text.startswith(name))[:200]
+
+
+def _hold_it(own: Reading, name: str) -> str:
+    """The names that hold a text, in whatever case."""
+    wanted = name.casefold()
+    return ", ".join(text for text in own.trace.names if wanted in text.casefold())[:200]

@@ -75,6 +75,11 @@ def _without_percent(text: str) -> str:
     return _PERCENT.sub(lambda m: f"({m[1]}/100)" if m[1] else m[0], text)
 
 
+def has_percent(text: str) -> bool:
+    """Whether a percentage is written in an expression."""
+    return any(match[1] for match in _PERCENT.finditer(text))
+
+
 def _empty(tree: ast.expr) -> Iterator[str]:
     """Comparisons that are so, or not so, whatever the trace holds."""
     for node in ast.walk(tree):

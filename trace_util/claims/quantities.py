@@ -18,6 +18,11 @@ Scalar = int | float | str | None
 # A fact, or its values step by step. ``None``: the trace cannot say it.
 Quantities = Mapping[str, "Scalar | tuple[Scalar, ...]"]
 
+# The facts that are too low where launches lost their kernels, by how their names begin.
+_OF_GPU_WORK = (
+    "kernels", "gpu_busy", "graph_kernels", "copies", "memsets", "collectives", "communication",
+    "exposed",
+)  # fmt: skip
 TEXTS = ("gpu", "gpu_activity")  # the facts that are no numbers
 
 
@@ -45,7 +50,7 @@ def _whole(own: Reading) -> dict[str, Scalar]:
         "window_us": _us(facts.window_ns),
         "median_step_us": _us(facts.median_step_ns),
         "launches": facts.launch_count,
-        "lost_launches": facts.lost_launches,
+        "lost_launches": None if facts.gpu_activity == "missing" else facts.lost_launches,
         "graph_launches": facts.graph_launches,
         "unlinked_gpu_events": facts.unlinked_gpu_events,
         "synchronisations": sum(one.count for one in facts.syncs),
@@ -112,6 +117,11 @@ def _communication(own: Reading) -> dict[str, tuple[Scalar, ...]]:
         shares,
     )
     return {f"{name}_per_step": tuple(c) for name, c in zip(names, columns, strict=True)}
+
+
+def needs_kernels(name: str) -> bool:
+    """Whether a fact counts or measures GPU work."""
+    return name.startswith(_OF_GPU_WORK)
 
 
 def one_value(value: Scalar | tuple[Scalar, ...]) -> Scalar | tuple[Scalar, ...]:
