@@ -8,6 +8,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from trace_util.cli import main
 from trace_util.facts import trace_facts
 from trace_util.files import means_many, trace_files
 from trace_util.reader import read_trace
+from trace_util.report.overview import Overview, overview_text
 from trace_util.report.summary import summary_text
 from trace_util.report.summary_json import encoded, summary_json, us
 from trace_util.report.text import (
@@ -451,6 +453,21 @@ def test_overview_calls_traces_by_what_their_folders_do_not_share(
     title, _, one, two = out.splitlines()
     assert title == f"2 traces in {tmp_path}/"
     assert (one.split()[0], two.split()[0]) == ("run1/cpu", "run2/cpu")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"lesson/sweep_batch_128_768_3072_{how}/batch_{n}" for how in "ab" for n in (1, 2)],
+        [f"{where}/a_folder_with_a_name_that_is_long_enough/{n}" for where in "ab" for n in (1, 2)],
+        [f"lesson/run_{where}_of_a_folder/{'same' * 12}" for where in "ab"],
+    ],
+)
+def test_long_paths_of_an_overview_can_be_told_apart(names: list[str]) -> None:
+    shape = Overview("", "NVIDIA A100-SXM4-80GB", 10**6, 30, 10**9, 10**6, 0.01, 10**4, 3)
+    text = overview_text([replace(shape, file=f"{name}.json") for name in names], Style(width=80))
+    shown = [line.split()[0] for line in text.splitlines()[-len(names) :]]
+    assert all("…" in name for name in shown) and len(set(shown)) == len(names)
 
 
 def test_refused_files_are_entries_with_an_error(

@@ -17,6 +17,7 @@ from trace_util.report.text import (
     duration,
     name_column,
     number_column,
+    path_column,
     share,
     table,
 )
@@ -56,7 +57,7 @@ def overview_text(lines: Sequence[Overview], style: Style = PLAIN) -> str:
     """The table of all traces, called by what their paths do not share."""
     folder = _folder([one.file for one in lines])
     columns = [
-        name_column("trace"),
+        path_column("trace"),
         name_column("GPU"),
         *map(number_column, ("events", "steps", "window", "GPU busy")),
         *map(number_column, ("kernels", "to know")),

@@ -149,6 +149,12 @@ def shell_word(text: str) -> str:
     return "$'" + "".join(map(_in_shell, text)) + "'"
 
 
+def shell_path(path: str | os.PathLike[str]) -> str:
+    """A path as one word of a POSIX shell that no command takes for a flag: ``./-x`` for ``-x``."""
+    name = os.fspath(path)
+    return shell_word(f"./{name}" if name.startswith("-") else name)
+
+
 def _in_shell(char: str) -> str:
     if char in "\\'":
         return "\\" + char
@@ -157,20 +163,39 @@ def _in_shell(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
-def shortened(text: str, width: int) -> str:
-    """``text`` cleaned and cut to ``width`` columns; the start of a name says more than its end."""
+def shortened(text: str, width: int, tail: int | None = None) -> str:
+    """``text`` cleaned and cut to ``width`` columns, of which ``tail`` show its end.
+
+    By default a quarter, since the start of a name says more than its end.
+    """
     text = clean(text)
     if columns_of(text) <= width:
         return text
     if width < 8:
         return _start(text, max(width - 1, 0)) + "…"
-    tail = min(width // 4, 20)
+    tail = min(width // 4, 20) if tail is None else tail
     end = ""
     for char in reversed(text):
         if columns_of(char + end) > tail:
             break
         end = char + end
     return _start(text, width - 1 - columns_of(end)) + "…" + end
+
+
+def kept_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Paths cut to ``width`` columns each: the start goes, where that leaves them distinct.
+
+    What they share is most often at the start. Where not, the ends give way little by little.
+    """
+    tried = (
+        [shortened(text, width, tail) for text in texts]
+        for tail in (width - 1, 3 * width // 4, width // 2, width // 4)
+    )
+    return max(tried, key=lambda cut: len(set(cut)))
+
+
+def _shortened(texts: Sequence[str], width: int) -> list[str]:
+    return [shortened(text, width) for text in texts]
 
 
 def _start(text: str, width: int) -> str:
@@ -198,11 +223,17 @@ class Column:
     title: str
     right: bool = False
     flexible: bool = False
+    paths: bool = False  # cut so that they can still be told apart
 
 
 def name_column(title: str) -> Column:
     """A column of names: aligned left, cut where needed."""
     return Column(title, flexible=True)
+
+
+def path_column(title: str) -> Column:
+    """A column of paths: aligned left, cut so that what they share goes first."""
+    return Column(title, flexible=True, paths=True)
 
 
 def number_column(title: str) -> Column:
@@ -218,7 +249,8 @@ def table(
 ) -> str:
     """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end.
 
-    Drawn by rich. A name that is too long loses its middle, not its end as rich would have it: the
+    Drawn by rich. A path loses its start, as far as that leaves it distinct; any other name that is
+    too long loses its middle, not its end as rich would have it: the
     end of a kernel's name tells it from the next one.
     """
     # It takes a while to import, which `--json` and `--help` are spared.
@@ -236,10 +268,13 @@ def table(
         grid.add_column(
             title, justify="right" if column.right else "left", width=width, no_wrap=True
         )
+    for index, column in enumerate(columns):
+        texts, width = [row[index] for row in cells], widths[index]
+        cut = kept_apart if column.paths else _shortened
+        for row, text in zip(cells, cut(texts, width), strict=True):
+            row[index] = text
     for row in cells:
-        grid.add_row(
-            *(Text(shortened(cell, width)) for cell, width in zip(row, widths, strict=True))
-        )
+        grid.add_row(*map(Text, row))
     out = StringIO()
     console = Console(
         file=out,
