@@ -320,8 +320,26 @@ def test_a_refused_rank_does_not_sink_the_others(
     assert main(["merge", str(folder), "-o", str(target)]) == 1
     out, err = capsys.readouterr()
     assert f"error: {folder}/rank1.json: not JSON" in err
+    assert f"error: {folder}/rank2.json: broken: the end of the file is missing" in err
     assert "3 ranks" in out and "rank 2" in out  # what is there of it
     assert len(read_trace(target).events) > 2 * 39
+
+
+def test_a_broken_rank_is_named_and_the_job_remembers_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ranks(tmp_path / "run", 2)
+    cut_off(folder / "rank1.json")
+    target = tmp_path / "job.json.gz"
+    assert main(["merge", str(folder), "-o", str(target), "--json"]) == 1
+    out, err = capsys.readouterr()
+    broken = [one["incomplete"] for one in json.loads(out)["ranks"]]
+    assert broken[0] is None and broken[1].startswith("the end of the file is missing; ")
+    assert f"{folder}/rank1.json: broken: {broken[1]}; rank 1 is in the file" in err
+    (said,) = read_trace(target).warnings
+    assert said.startswith("a copy of what was left of a file that was cut off or damaged")
+    whole = merged(write_ranks(tmp_path / "other", 2))[0]
+    assert read_trace(whole).warnings == ()
 
 
 def test_an_unfinished_file_is_never_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

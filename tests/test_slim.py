@@ -228,3 +228,29 @@ def test_command(trace, tmp_path, capsys):
     assert "is there already" in capsys.readouterr().err
     assert main(["slim", str(trace), out, "--keep", "gpu", "--force", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["totals"]["kernel_count"] == 4
+
+
+@pytest.mark.parametrize("keep", CHOICES)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_copy_of_a_cut_off_trace_says_so(keep, packed, trace, tmp_path, capsys):
+    source, target, again = (tmp_path / name for name in ("cut.json", "copy.json", "again.json"))
+    data = trace.read_bytes()
+    if packed:
+        data = gzip.compress(data, 0)
+    source.write_bytes(data[: int(len(data) * 0.85)])
+    assert main(["slim", str(source), str(target), "--keep", keep, "--json"]) == 0
+    out, err = capsys.readouterr()
+    flaw = json.loads(out)["incomplete"]
+    assert "missing" in flaw or "cut off" in flaw
+    assert f"note: {source}: {flaw}" in err
+    assert main(["slim", str(target), str(again), "--keep", "no-python"]) == 0
+    for copy in (target, again):
+        capsys.readouterr()
+        assert main(["summary", str(copy)]) == 0
+        assert "a copy of what was left of a file that was cut off" in "".join(capsys.readouterr())
+
+
+def test_a_copy_of_a_whole_trace_says_nothing_of_that(trace, tmp_path, capsys):
+    assert main(["slim", str(trace), str(tmp_path / "copy.json"), "--keep", "gpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["incomplete"] is None
+    assert read_trace(tmp_path / "copy.json").warnings == ()

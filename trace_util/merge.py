@@ -18,11 +18,12 @@ import msgspec
 import numpy as np
 
 from trace_util import content
+from trace_util.cautions import SOURCE_INCOMPLETE
 from trace_util.clocks import End, Shift, clock_shift, collective_ends
 from trace_util.document import Document
 from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError, UsageError
 from trace_util.gather.places import is_address, local_copy
-from trace_util.job.rank import rank_in_name
+from trace_util.job.rank import incomplete, rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
 from trace_util.reader import read_trace
 from trace_util.renumbering import Intervals, Rank, Renumbering
@@ -40,6 +41,7 @@ class MergedRank:
     label: str
     events: int  # complete events written
     shift: Shift
+    incomplete: str | None = None  # why the file does not hold all that was recorded
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class _Seen:
     complete: int
     steps: frozenset[int]
     ends: tuple[End, ...]
+    incomplete: str | None
 
 
 def merge_traces(
@@ -110,7 +113,10 @@ def merge_traces(
     return Merged(
         str(target),
         target.stat().st_size,
-        tuple(MergedRank(one.path, label, count, shift) for one, label, count, shift in ranks),
+        tuple(
+            MergedRank(one.path, label, count, shift, one.incomplete)
+            for one, label, count, shift in ranks
+        ),
         tuple(steps) if steps is not None else None,
         tuple(refused),
     )
@@ -146,6 +152,7 @@ def _look(path: str) -> _Seen:
         complete=trace.phases.get("X", 0),
         steps=frozenset(step.number for step in links.steps),
         ends=collective_ends(trace, links),
+        incomplete=incomplete(trace),
     )
 
 
@@ -228,6 +235,7 @@ def _opened(
             "rank": one.rank,
             "file": one.path.replace("\\", "/").rpartition("/")[2],
             "clock_shift_us": shift.shift_ns / 1000,
+            **({SOURCE_INCOMPLETE: True} if one.incomplete else {}),
             **({"run_facts": one.header.run} if one.header.run else {}),
         }
         for one, label, shift in zip(seen, labels, shifts, strict=True)

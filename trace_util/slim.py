@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util import content
+from trace_util.cautions import SOURCE_INCOMPLETE
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace, TraceError
 from trace_util.facts import Facts, trace_facts
+from trace_util.job.rank import incomplete
 from trace_util.links import Links, link
 from trace_util.reader import read_trace
 from trace_util.sieve import LOOK, Other, Wanted, sift
@@ -55,6 +57,7 @@ class Slimmed:
     events: int
     kept: int
     totals: dict[str, Any]
+    incomplete: str | None = None  # why the source does not hold all that was recorded
 
 
 def slim_trace(source: Path, target: Path, keep: str) -> Slimmed:
@@ -75,15 +78,19 @@ def slim_trace(source: Path, target: Path, keep: str) -> Slimmed:
     mask = _chosen(trace, links, facts, keep)
     codes = np.full(sum(trace.phases.values()) + sum(trace.skipped.values()), LOOK, np.uint8)
     codes[trace.events.row] = mask
-    note = {"slimmed": {"keep": keep, "complete_events": int(mask.sum()), "of": len(mask)}}
-    sift(source, target, codes, _wanted(trace, links, facts, mask, keep), note)
+    note = {"keep": keep, "complete_events": int(mask.sum()), "of": len(mask)}
+    flaw = incomplete(trace)
+    if flaw:
+        note[SOURCE_INCOMPLETE] = True
+    sift(source, target, codes, _wanted(trace, links, facts, mask, keep), {"slimmed": note})
     try:
         totals = _proved(trace, facts, mask, read_trace(target), keep)
     except TraceError:
         target.unlink()
         raise
     sizes = source.stat().st_size, target.stat().st_size
-    return Slimmed(str(source), str(target), keep, *sizes, len(mask), int(mask.sum()), totals)
+    kept = int(mask.sum())
+    return Slimmed(str(source), str(target), keep, *sizes, len(mask), kept, totals, flaw)
 
 
 def _chosen(trace: Trace, links: Links, facts: Facts, keep: str) -> Mask:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file and print the shifts; 1 if a trace was refused, which is said on stderr."""
+    """Write the file and print the shifts; 1 if a trace is refused or broken, said on stderr."""
     import os
     import sys
     from pathlib import Path
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.report.hints import say
     from trace_util.report.merge import merge_json, merge_text
     from trace_util.report.summary_json import encoded
-    from trace_util.report.text import shell_word, style_of
+    from trace_util.report.text import shell_path, style_of
 
     target = Path(args.output)
     content.require_target(target)
@@ -62,11 +62,14 @@ def run(args: argparse.Namespace) -> int:
         raise TraceError(f"{target}: is there already; name another file or add --force")
     with progress(2 * len(others)) as done:
         merged = merge_traces(others, target, steps=steps, done=done)
+    broken = [one for one in merged.ranks if one.incomplete]
     for reason in merged.refused:
         say(f"error: {reason}")
+    for one in broken:
+        say(f"error: {one.path}: broken: {one.incomplete}; {one.label} is in the file so far")
     if args.json:
         print(encoded(merge_json(merged)), end="")
     else:
         print(merge_text(merged, style_of(sys.stdout)), end="")
-        say(f"next: trace-util open {shell_word(merged.target)}")
-    return 1 if merged.refused else 0
+        say(f"next: trace-util open {shell_path(merged.target)}")
+    return 1 if merged.refused or broken else 0

@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     from trace_util import content
     from trace_util.events import TraceError
+    from trace_util.report.hints import say
     from trace_util.report.slim import slim_json, slim_text
     from trace_util.slim import slim_trace
 
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(slim_json(slimmed), indent=2))
     else:
         print(slim_text(slimmed), end="")
+    if slimmed.incomplete:
+        say(f"note: {args.trace}: {slimmed.incomplete}; the copy is of these, and no more is whole")
     if slimmed.slim_bytes >= slimmed.size_bytes:
         print("the copy is not smaller: there was little to leave out", file=sys.stderr)
     return 0

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trace_util.cautions import is_of_incomplete
 from trace_util.document import CUT_OFF as NO_END
 from trace_util.events import Kind, Trace
 from trace_util.facts import Facts, trace_facts
@@ -118,7 +119,7 @@ def facts_of(
         window_ns=facts.window_ns,
         steps=tuple(_steps(trace, links, facts, found)) if found else (),
         kernels=_kernels(trace, found) if found else (),
-        broken=_incomplete(trace),
+        broken=incomplete(trace),
     )
 
 
@@ -126,7 +127,7 @@ def _number(told: object, otherwise: int | None) -> int | None:
     return told if isinstance(told, int) and not isinstance(told, bool) else otherwise
 
 
-def _incomplete(trace: Trace) -> str | None:
+def incomplete(trace: Trace) -> str | None:
     """Why a trace that could be read does not hold all that was recorded."""
     for repair, what in (
         (NO_END, "the end of the file is missing"),
@@ -135,6 +136,8 @@ def _incomplete(trace: Trace) -> str | None:
     ):
         if repair in trace.repairs:
             return f"{what}; {len(trace.events):,} events could be read"
+    if is_of_incomplete(trace.header.other):
+        return "a copy of a file that was cut off or damaged"
     return None
 
 

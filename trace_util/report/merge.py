@@ -74,6 +74,7 @@ def merge_json(merged: Merged) -> dict[str, Any]:
                 "label": one.label,
                 "file": one.path,
                 "complete_events": one.events,
+                "incomplete": one.incomplete,
                 "clock_shift_us": us(one.shift.shift_ns),
                 "clock_measured_us": us(one.shift.measured_ns),
                 "collectives_matched": one.shift.matched,
