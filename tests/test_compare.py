@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -11,7 +12,17 @@ from typing import Any
 
 import pytest
 from conftest import RECORDED
-from trace_edits import GPU, broken_copy, complete, load, remove_all, rename, set_run, together
+from trace_edits import (
+    GPU,
+    broken_copy,
+    complete,
+    load,
+    remove,
+    remove_all,
+    rename,
+    set_run,
+    together,
+)
 
 from trace_util.cli import main
 from trace_util.compare import Comparison, Difference, comparison
@@ -19,6 +30,7 @@ from trace_util.events import TraceError
 from trace_util.ranges import Range, distinction
 from trace_util.reader import read_trace
 from trace_util.report.compare import compare_text
+from trace_util.report.compare_json import compare_json
 from trace_util.report.text import Style
 
 H200 = RECORDED / "nvidia-h200"
@@ -229,6 +241,35 @@ def test_trace_without_steps_is_counted_as_a_whole(tmp_path: Path) -> None:
     (difference,) = found.differences
     assert "no step marks" in difference.unlike[0]
     assert difference.bytes_saved == 3 * 2 * TENSOR
+
+
+def test_step_that_lost_kernels_is_left_out(tmp_path: Path) -> None:
+    lossy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
+    found = compared(MLP, lossy)
+    before, after = found.runs
+    assert (before.kernels, after.kernels) == (5, 5)
+    assert after.times.gpu and after.times.gpu.count == 2
+    assert (before.incomplete, after.busy_share) == ((), None)
+    assert after.incomplete == ("ProfilerStep#4 lost kernels: left out of the figures",)
+    (one,) = found.differences
+    assert one.kernels.all_same and one.rows == ()
+    assert "warning  ProfilerStep#4 lost kernels" in compare_text(found)
+    assert compare_json(found)["warnings"] == [
+        {"run": 1, "unlike": [], "incomplete": list(after.incomplete)}
+    ]
+
+
+def test_cut_file_is_compared_with_a_warning_and_no_conclusion(tmp_path: Path) -> None:
+    whole = gzip.decompress(MLP.read_bytes())
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(whole[: len(whole) * 3 // 4])
+    for paths, run in (((MLP, cut), 1), ((cut, MLP), 0)):
+        found = compared(*paths)
+        (one,) = found.differences
+        assert (one.cpu.differs, one.gpu.differs, one.bytes_saved) == (None, None, None)
+        told = [entry for entry in compare_json(found)["warnings"] if entry["run"] == run]
+        assert "the file is cut off" in told[0]["incomplete"][0]
+        assert "warning  the file is cut off" in compare_text(found)
 
 
 def test_three_runs_are_each_beside_the_baseline() -> None:

@@ -6,18 +6,25 @@ and by CPU rows, its time by what was measured without the profiler and besides 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trace_util.compare.matching import Fused, Matching, Replaced, Same, matched
 from trace_util.compare.rows import RowChange, row_changes
 from trace_util.compare.times import Times, step_times, unlike_clocks
 from trace_util.compare.traffic import Kept, intermediates, moved_bytes
-from trace_util.compare.uses import KernelUse, TransferUse, kernel_uses, transfer_uses
+from trace_util.compare.uses import (
+    KernelUse,
+    TransferUse,
+    kernel_uses,
+    sound_steps,
+    transfer_uses,
+)
 from trace_util.events import Trace, TraceError
 from trace_util.ranges import Distinction, distinction
 from trace_util.reading import Reading, reading_of
 from trace_util.runs import Run, run_differences, same_problem
+from trace_util.wholeness import why_incomplete
 
 __all__ = [
     "Comparison",
@@ -49,6 +56,7 @@ class ComparedRun:
     transfers: tuple[TransferUse, ...]
     busy_share: float | None
     no_gpu: str | None  # why GPU work cannot be seen
+    incomplete: tuple[str, ...]  # what the trace lacks, as warnings
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,8 @@ def _run(own: Reading, by_step: bool) -> ComparedRun:
     kernels = sum(use.count for use in kernel_uses(own, by_step))
     launches = float(own.facts.launch_count)
     if by_step:
-        launches = sum(step.launches for step in own.facts.steps) / steps
+        sound = sound_steps(own)
+        launches = sum(own.facts.steps[index].launches for index in sound) / len(sound)
     return ComparedRun(
         path=own.trace.path,
         run=own.run,
@@ -130,9 +139,24 @@ def _run(own: Reading, by_step: bool) -> ComparedRun:
         kernels=kernels if own.no_gpu is None else None,
         launches=launches,
         transfers=tuple(transfer_uses(own, by_step)),
-        busy_share=own.facts.busy_share if own.no_gpu is None else None,
+        busy_share=None if own.no_gpu or own.facts.lost_launches else own.facts.busy_share,
         no_gpu=own.no_gpu,
+        incomplete=tuple(_incomplete(own, by_step)),
     )
+
+
+def _incomplete(own: Reading, by_step: bool) -> Iterator[str]:
+    """What a trace lacks, and what became of it."""
+    flaw = why_incomplete(own.trace)
+    if flaw:
+        yield f"{flaw}: all figures are those of what is there"
+    lossy = [step.name for step in own.facts.steps if step.lost_kernels]
+    if by_step and lossy:
+        left = "each step" if len(lossy) == len(own.facts.steps) else ", ".join(lossy)
+        done = "its GPU figures are too low" if left == "each step" else "left out of the figures"
+        yield f"{left} lost kernels: {done}"
+    elif own.facts.lost_launches:
+        yield "launches lost their kernels: the GPU figures are too low"
 
 
 def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Difference:
@@ -144,6 +168,7 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
     saved, reason = _saved(base, other, fused, split, by_step)
     before, after = step_times(base), step_times(other)
     clocks = unlike_clocks(base, other)
+    flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
     return Difference(
         index=index,
         unlike=unlike,
@@ -156,8 +181,8 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
         unprofiled=Distinction(None, clocks)
         if clocks
         else distinction(before.unprofiled, after.unprofiled),
-        cpu=distinction(before.cpu, after.cpu),
-        gpu=distinction(before.gpu, after.gpu),
+        cpu=Distinction(None, flaw) if flaw else distinction(before.cpu, after.cpu),
+        gpu=Distinction(None, flaw) if flaw else distinction(before.gpu, after.gpu),
     )
 
 
@@ -187,6 +212,9 @@ def _saved(
     """Bytes that fusions keep on the chip, less those that splits, copies and memsets add."""
     if _on_cpu(base, other):
         return None, "neither run used a GPU"
+    flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
+    if flaw:
+        return None, flaw
     if base.no_gpu or other.no_gpu:
         return None, "what the GPU did was not recorded in both"
     total = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trace_util.compare.uses import sound_steps
 from trace_util.ranges import Range, range_of
 from trace_util.reading import Reading
 
@@ -16,7 +17,7 @@ class Times:
     clock: str | None  # of the unprofiled time: "cuda_event" or "wall"
     after_profiler: bool | None  # whether it is an upper bound, taken after the profiler had run
     cpu: Range | None  # profiled: the annotated part of each step after the first, or its mark
-    gpu: Range | None  # of the work that each step launched
+    gpu: Range | None  # of the work that each step launched; steps that lost kernels left out
 
 
 def step_times(own: Reading) -> Times:
@@ -30,7 +31,9 @@ def step_times(own: Reading) -> Times:
         clock=clock,
         after_profiler=late if isinstance(late, bool) else None,
         cpu=own.dispatch() or range_of(marks[1:] or marks),
-        gpu=own.gpu_step() if own.no_gpu is None else None,
+        gpu=range_of([own.facts.steps[index].gpu_busy_ns for index in sound_steps(own)])
+        if own.no_gpu is None
+        else None,
     )
 
 

@@ -28,7 +28,7 @@ class KernelUse:
     count: float  # a step, or in the whole file
     time: Range  # of one run
     computed: Computed
-    rows: tuple[int, ...]  # of the last step, without steps of the file, in order
+    rows: tuple[int, ...]  # of the last sound step, without steps of the file, in order
 
     @property
     def ops(self) -> frozenset[str]:
@@ -48,17 +48,23 @@ class TransferUse:
     is_memset: bool
 
 
+def sound_steps(own: Reading) -> list[int]:
+    """The indexes of the steps that lost no kernel; all where each of them did."""
+    sound = [index for index, step in enumerate(own.facts.steps) if not step.lost_kernels]
+    return sound or list(own.steps)
+
+
 def per(own: Reading, by_step: bool) -> int:
-    """What counts are divided by: the number of steps, or 1 for whole files."""
-    return len(own.facts.steps) if by_step else 1
+    """What counts are divided by: the number of sound steps, or 1 for whole files."""
+    return len(sound_steps(own)) if by_step else 1
 
 
 def counted_rows(own: Reading, by_step: bool, *kinds: Kind) -> list[int]:
-    """The events that belong to a step, or all of the file."""
+    """The events that belong to a sound step, or all of the file."""
     events = own.trace.events
     mask = events.is_kind(*kinds)
     if by_step:
-        mask &= own.links.step >= 0
+        mask &= np.isin(own.links.step, sound_steps(own))
     rows: list[int] = np.flatnonzero(mask)[
         np.argsort(events.start_ns[mask], kind="stable")
     ].tolist()
@@ -67,7 +73,7 @@ def counted_rows(own: Reading, by_step: bool, *kinds: Kind) -> list[int]:
 
 def kernel_uses(own: Reading, by_step: bool = True) -> list[KernelUse]:
     """The kernels of a run by name, in the order in which it first runs them."""
-    last = len(own.facts.steps) - 1
+    last = max(sound_steps(own), default=-1)
     uses = []
     for name, rows in _by_name(own, counted_rows(own, by_step, Kind.KERNEL)).items():
         time = range_of([own.duration_ns(row) for row in rows])

@@ -50,6 +50,8 @@ def _runs(found: Comparison, style: Style) -> Iterator[str]:
         base = ", the baseline" if index == found.baseline else ""
         yield style.bold(wrapped(clean(run.path), style, 0, f"{letter(index)}  "))
         yield wrapped(words + base, style, 3)
+        for flaw in run.incomplete:
+            yield style.warn(wrapped(flaw, style, 3, "warning  "))
 
 
 def _table(found: Comparison, style: Style) -> str:

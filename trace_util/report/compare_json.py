@@ -53,9 +53,9 @@ def compare_json(found: Comparison) -> dict[str, Any]:
         "bytes_saved": [beside[i].bytes_saved if i in beside else None for i in everyone],
         "distinguishable": [_distinct_json(beside[i]) if i in beside else None for i in everyone],
         "warnings": [
-            {"run": one.index, "unlike": list(one.unlike)}
-            for one in found.differences
-            if one.unlike
+            {"run": i, "unlike": unlike, "incomplete": list(run.incomplete)}
+            for i, run in enumerate(found.runs)
+            if (unlike := list(beside[i].unlike) if i in beside else []) or run.incomplete
         ],
     }
 
