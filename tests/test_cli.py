@@ -63,6 +63,14 @@ def test_file_that_cannot_be_opened_is_told_without_pythons_notation():
     assert in_words(OSError("no network")) == "no network"
 
 
+def test_package_runs_as_a_module():
+    command = [sys.executable, "-m", "trace_util"]
+    ran = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("trace-util ")
+    ran = subprocess.run([*command, "summary"], capture_output=True, text=True)
+    assert ran.returncode == 2 and ran.stderr.startswith("usage: trace-util summary ")
+
+
 def test_unknown_command_is_one_line():
     done = run("nosuch")
     assert done.returncode == 2
