@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -152,3 +153,50 @@ def test_a_file_that_takes_no_more_bytes(tmp_path):
     )
     assert (done.returncode, done.stderr) == (1, "error: out.json: not written: File too large\n")
     assert list(tmp_path.iterdir()) == []
+
+
+STALLED = """
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.{before})
+from trace_util import cli, redact
+def stalled(*_):
+    yield [b"half of a trace"]
+    print("stalled", flush=True)
+    time.sleep({seconds})
+redact._rewritten = stalled
+sys.argv = ["trace-util", "redact", {trace!r}, "out.json"]
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_leaves_nothing_behind(number, tmp_path):
+    code = STALLED.format(trace=EAGER, before="SIG_DFL", seconds=60)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "stalled\n"
+            assert len(list(tmp_path.iterdir())) == 1  # what is half-written
+            process.send_signal(number)
+            assert process.wait(30) == 128 + number
+        finally:
+            process.kill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_terminal_ends_no_command_under_nohup(tmp_path):
+    code = STALLED.format(trace=EAGER, before="SIG_IGN", seconds=0.5)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "stalled\n"
+            process.send_signal(signal.SIGHUP)
+            assert process.wait(30) == 1  # the half of a trace is no copy
+        finally:
+            process.kill()

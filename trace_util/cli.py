@@ -115,11 +115,29 @@ def _start_quickly() -> None:
     gc.set_threshold(100_000)
 
 
+def _end_cleanly() -> None:
+    """Let ``kill`` and a closed terminal end a command as Ctrl-C does: what is half-written goes.
+
+    Where one of them is ignored, as under ``nohup``, it stays so.
+    """
+    import signal
+
+    def ended(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+        sys.exit(128 + number)  # as shells count it
+
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, ended)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code, one of ``EXIT_CODES``."""
     speak_anywhere()
     if arguments is None:
         _start_quickly()
+        _end_cleanly()
     before = guard_output()
     try:
         return _answered(sys.argv[1:] if arguments is None else arguments)
