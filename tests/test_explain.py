@@ -422,6 +422,38 @@ def test_wide_first_step_is_kept_out_of_the_figures(tmp_path):
     assert busy.amount == 60_000
 
 
+def outlier_first(*lengths_us: int) -> MadeTrace:
+    """Steps of the given lengths, each with one launch and 5 µs of GPU work."""
+    made, at = MadeTrace(), 0
+    for i, length in enumerate(lengths_us):
+        made.step(i + 2, at, length)
+        made.op("aten::relu", at + 2, 10)
+        made.work("k", at + 5, at + 7, 5)
+        at += length
+    return made
+
+
+def test_verdict_is_that_of_the_kept_steps(tmp_path):
+    explained = explanation(outlier_first(300, 20, 20).read(tmp_path))
+    values = {value.name: value.amount for value in explained.regime.values}
+    assert (values["kept_busy_share"], values["kept"], values["kept_steps"]) == (0.25, 40_000, 2)
+    assert explained.regime.name == "undecided"
+    assert not [one for one in explained.findings if one.kind is Kind.COST]
+
+
+def test_verdict_of_kept_steps_with_an_outlier_in_the_middle(tmp_path):
+    explained = explanation(outlier_first(20, 2000, 20, 20).read(tmp_path))
+    values = {value.name: value.amount for value in explained.regime.values}
+    assert (values["kept_busy_share"], values["kept"]) == (0.25, 60_000)
+
+
+def test_verdict_of_even_steps_is_that_of_the_window(tmp_path):
+    explained = explanation(outlier_first(100, 100, 100).read(tmp_path))
+    values = {value.name: value.amount for value in explained.regime.values}
+    assert (values["gpu_busy_share"], values["window"]) == (0.05, 300_000)
+    assert "100 µs step" in claim(next(one for one in explained.findings if one.kind is Kind.COST))
+
+
 @pytest.mark.parametrize(
     ("run", "advice"),
     [

@@ -108,15 +108,14 @@ def _overhead(scene: Scene) -> Regime | None:
             (ns("gpu", scene.step_gpu_ns), ns("step", told.median_ns), share("part", measured)),
             "below 50 % of the unprofiled step: reasoned",
         )
-    part = facts.busy_share
+    part = scene.busy_share
     if part is None or part >= HALF:
         return None
     values = (
-        share("gpu_busy_share", part),
-        ns("window", facts.window_ns),
+        *_window(scene),
         share("unknown", scene.unknown_idle_share),
     )
-    busy = "the GPU is busy {gpu_busy_share} of the {window} window"
+    busy = _busy(scene)
     if not scene.idle_is_explained:
         return Regime(
             UNDECIDED,
@@ -139,6 +138,26 @@ def _overhead(scene: Scene) -> Regime | None:
         "cannot tell whether the CPU or the GPU bounds the run",
         values,
         "10 to 50 % of the profiled window: profiling was seen to lower it up to 4.4 times",
+    )
+
+
+def _busy(scene: Scene) -> str:
+    """How busy the GPU is in the window, or in the steps of it that are kept in the figures."""
+    if scene.all_steps_are_sound:
+        return "the GPU is busy {gpu_busy_share} of the {window} window"
+    return "the GPU is busy {kept_busy_share} of the {kept} that the {kept_steps} kept steps take"
+
+
+def _window(scene: Scene) -> tuple[Value, ...]:
+    if scene.all_steps_are_sound:
+        return (
+            share("gpu_busy_share", scene.facts.busy_share),
+            ns("window", scene.facts.window_ns),
+        )
+    return (
+        share("kept_busy_share", scene.busy_share),
+        ns("kept", scene.kept_ns),
+        count("kept_steps", len(scene.sound_steps)),
     )
 
 
@@ -195,11 +214,8 @@ def _kernels(scene: Scene) -> Regime:
             share("part", scene.unprofiled_share),
         ]
     else:
-        busy = "the GPU is busy {gpu_busy_share} of the {window} window"
-        values += [
-            share("gpu_busy_share", scene.facts.busy_share),
-            ns("window", scene.facts.window_ns),
-        ]
+        busy = _busy(scene)
+        values += _window(scene)
     return Regime(
         name,
         busy + ", {most} of its time in " + what,

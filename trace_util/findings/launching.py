@@ -83,7 +83,7 @@ def _other_means(scene: Scene) -> str:
 def graphs_absent(scene: Scene) -> Iterator[Finding]:
     """Every step launches the same kernels, one call each, while the GPU waits."""
     facts, launches = scene.facts, scene.launches_per_step
-    part = scene.unprofiled_share if scene.is_unprofiled else facts.busy_share
+    part = scene.unprofiled_share if scene.is_unprofiled else scene.busy_share
     waits = part is not None and part < (FULL if scene.is_unprofiled else 1 - FULL)
     if facts.graph_launches or not waits or (launches or 0) < FEWEST_LAUNCHES:
         return

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util.devices import Device, device_of
-from trace_util.events import Kind, Trace
+from trace_util.events import GPU_KINDS, Kind, Trace
 from trace_util.facts import Facts, trace_facts
 from trace_util.gaps import Cause
 from trace_util.kernel_names import KernelName, decode
@@ -18,6 +18,7 @@ from trace_util.links import Links, link
 from trace_util.roofline import KernelRate, kernel_rates
 from trace_util.steps import StepFacts
 from trace_util.tally import distinct, middle
+from trace_util.timeline import covered_ns, union, union_ns
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,55 @@ class Scene:
 
     @cached_property
     def step_ns(self) -> float | None:
-        """The time of a step, without the profiler if known, else the window's over its steps."""
+        """The time of a step, without the profiler if known, else of the kept part of the window.
+
+        That part is divided by the number of the sound steps.
+        """
         told = self.facts.unprofiled_step
         if told is not None:
             return told.median_ns or None
-        if not self.facts.steps or not self.facts.window_ns:
+        if not self.facts.steps or not self.kept_ns:
             return None
-        return self.facts.window_ns / len(self.facts.steps)
+        return self.kept_ns / len(self.sound_steps)
+
+    @cached_property
+    def _kept(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Starts and ends of the sound steps, each up to the next one's, the last to the window's.
+
+        Steps of several processes overlap; their union counts.
+        """
+        steps, end = self.facts.steps, self.facts.window_end_ns or 0
+        sound = {step.index for step in self.sound_steps}
+        spans = [
+            (step.start_ns, max((later.start_ns for later in steps[i + 1 : i + 2]), default=end))
+            for i, step in enumerate(steps)
+            if step.index in sound
+        ]
+        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        return starts, ends
+
+    @property
+    def all_steps_are_sound(self) -> bool:
+        """Whether no step is left out of the figures, or there are none."""
+        return len(self.sound_steps) == len(self.facts.steps)
+
+    @cached_property
+    def kept_ns(self) -> int | None:
+        """The length of the window, without the steps that are left out of the figures."""
+        if self.all_steps_are_sound:
+            return self.facts.window_ns
+        return union_ns(*self._kept)
+
+    @cached_property
+    def busy_share(self) -> float | None:
+        """The part of that time in which any device is busy, 0 to 1."""
+        if self.all_steps_are_sound or self.facts.busy_share is None or not self.kept_ns:
+            return self.facts.busy_share
+        events = self.trace.events
+        gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
+        busy = union(events.start_ns[gpu], events.ends(gpu))
+        kept = union(*self._kept)
+        return int(covered_ns(busy, kept.start_ns, kept.end_ns).sum()) / self.kept_ns
 
     @cached_property
     def unprofiled_share(self) -> float | None:
