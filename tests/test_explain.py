@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import resource
@@ -465,6 +466,41 @@ def test_a_run_that_was_warmed_up_is_not_told_to_warm_up(run, advice):
     explained = explanation(read_trace(RECORDED / "nvidia-h200" / f"{run}.json.gz"))
     finding = next(one for one in explained.findings if one.id == "wide-first-step")
     assert finding.next_step.startswith(advice)
+
+
+def test_work_past_the_recording_is_told(tmp_path):
+    made = full_steps()
+    window_end = {"ph": "i", "name": "Record Window End", "ts": 596, "pid": 1, "tid": 1, "s": "g"}
+    made.events.append(window_end)  # the last work ends at 425 + 171 = 596
+    assert found(made, tmp_path, "work-past-the-recording") is None
+    window_end["ts"] = 590
+    finding = found(made, tmp_path, "work-past-the-recording")
+    assert claim(finding).startswith("GPU work of ProfilerStep#4 runs 6.00 µs past the end")
+
+
+def test_durations_within_each_other_are_told(tmp_path):
+    made = full_steps()
+    made.gpu("k", 1000, 50, correlation=1)
+    made.gpu("k", 1010, 20, correlation=1)
+    assert "counts 20.0 µs twice" in claim(found(made, tmp_path, "durations-overlap"))
+
+
+def damaged_checksum(whole: bytes) -> bytes:
+    packed = bytearray(gzip.compress(whole))
+    packed[-8] ^= 0xFF  # the CRC is in the last eight bytes, RFC 1952
+    return bytes(packed)
+
+
+@pytest.mark.parametrize(
+    ("written", "id"),
+    [(lambda whole: whole + whole, "text-breaks-off"), (damaged_checksum, "file-damaged")],
+)
+def test_damaged_file_is_told(written, id, tmp_path):
+    full_steps().read(tmp_path)
+    path = tmp_path / "made.json"
+    assert id not in {one.id for one in explanation(read_trace(path)).findings}
+    path.write_bytes(written(path.read_bytes()))
+    assert id in {one.id for one in explanation(read_trace(path)).findings}
 
 
 def test_lost_kernels_are_told(tmp_path):

@@ -12,25 +12,27 @@ from trace_util.findings.scene import Scene
 from trace_util.gaps import PROFILER_OVERHEADS, Cause
 from trace_util.links import Step
 from trace_util.tally import distinct
-from trace_util.wholeness import is_cut_off, left_out
+from trace_util.wholeness import has_two_texts, is_cut_off, is_damaged, left_out
 
 # Reasoned: less of the window changes no figure at the digits that are shown.
 VISIBLE = 0.01
 
 
 def recording(scene: Scene) -> Iterator[Finding]:
-    """What is missing from the file, lost kernels, wide steps, profiler's rows, hidden events."""
+    """What the file lacks, lost kernels, wide steps, profiler's rows, overlaps, hidden events."""
     yield from not_whole(scene)
     yield from gpu_activity_missing(scene)
     yield from kernels_lost(scene)
     yield from wide_steps(scene)
     yield from profiler_rows(scene)
     yield from hidden_overlaps(scene)
+    yield from overlapping_durations(scene)
+    yield from past_the_recording(scene)
     yield from steps_hidden_by_stacks(scene)
 
 
 def not_whole(scene: Scene) -> Iterator[Finding]:
-    """The end of the file is missing, or events of it could not be used."""
+    """The end of the file is missing, it is damaged, or events of it could not be used."""
     if is_cut_off(scene.trace):
         yield Finding(
             "file-cut-off",
@@ -39,6 +41,25 @@ def not_whole(scene: Scene) -> Iterator[Finding]:
             (),
             "any",
             "copy the file again, or record again and let the export finish",
+        )
+    if has_two_texts(scene.trace):
+        yield Finding(
+            "text-breaks-off",
+            FindingKind.ARTEFACT,
+            "the text breaks off and goes on in the middle of the file: it is damaged, or two "
+            "writers had one path, and the figures are of neither",
+            (),
+            "any",
+            "give each rank and each run its own path, and record again",
+        )
+    if is_damaged(scene.trace):
+        yield Finding(
+            "file-damaged",
+            FindingKind.ARTEFACT,
+            "the gzip data is damaged: names and times may be wrong",
+            (),
+            "any",
+            "copy the file again",
         )
     found = left_out(scene.trace)
     if found:
@@ -162,6 +183,41 @@ def hidden_overlaps(scene: Scene) -> Iterator[Finding]:
         ),
         "any",
         "take busy times from here (they are unions), not from sums over the table",
+    )
+
+
+def overlapping_durations(scene: Scene) -> Iterator[Finding]:
+    """Durations on one stream that lie within each other, so that their sum is too large."""
+    facts = scene.facts
+    twice = sum(device.overcount_ns for device in facts.devices)
+    wrong = [kernel.name for kernel in facts.kernels if kernel.exceeds_span]
+    if not (wrong or (twice and not facts.hidden_in_perfetto)):
+        return
+    longer = "; those of {kernels} are together longer than the trace" if wrong else ""
+    yield Finding(
+        "durations-overlap",
+        FindingKind.ARTEFACT,
+        "durations on one stream overlap: adding them up counts {twice} twice" + longer,
+        (ns("twice", twice), text("kernels", ", ".join(wrong))),
+        "any",
+        "take busy times from here (they are unions), not from sums over the table",
+    )
+
+
+def past_the_recording(scene: Scene) -> Iterator[Finding]:
+    """GPU work of the last step that ends after the recording did."""
+    end = scene.trace.header.record_end_ns
+    steps = scene.facts.steps
+    last = steps[-1].last_gpu_end_ns if steps else None
+    if end is None or last is None or last <= end:
+        return
+    yield Finding(
+        "work-past-the-recording",
+        FindingKind.ARTEFACT,
+        "GPU work of {step} runs {past} past the end of the recording, and may be cut",
+        (text("step", steps[-1].name), ns("past", last - end)),
+        "any",
+        "synchronise before the profiler stops",
     )
 
 
