@@ -27,7 +27,7 @@ from rank_traces import (
 from trace_util import read_jobs, sources
 from trace_util.cli import main
 from trace_util.events import TraceError
-from trace_util.gather import engine
+from trace_util.gather import engine, places
 from trace_util.gather.engine import DIED, Failed, each_done
 from trace_util.gather.gathering import Told, gathered, gathered_with, rank_facts, rank_told
 from trace_util.gather.places import find_places, local_copy, means_several
@@ -388,6 +388,7 @@ def test_traces_in_any_file_system_are_read_by_any_executor(tmp_path: Path) -> N
     [
         ("nosuch://x/y", "nosuch://x/y: cannot be reached: Protocol not known: nosuch"),
         ("memory://nowhere", "memory://nowhere: no .json or .json.gz file there"),
+        ("hf://", "hf://: cannot be reached: "),  # no bucket and no repository named
     ],
 )
 def test_places_that_are_not_there_are_said(address: str, message: str) -> None:
@@ -396,6 +397,31 @@ def test_places_that_are_not_there_are_said(address: str, message: str) -> None:
         find_places([address])
     with pytest.raises(TraceError), local_copy(address):
         raise AssertionError("was found")
+
+
+class OfItsClient(Exception):
+    """An error of a class that only the client of one service knows."""
+
+
+def test_whatever_a_client_raises_is_said_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(address: str) -> None:
+        raise OfItsClient("nobody\nlistens")
+
+    monkeypatch.setattr(places, "_file_system", refuse)
+    with pytest.raises(TraceError) as caught:
+        find_places(["hf://datasets/a/b"])
+    assert str(caught.value) == "hf://datasets/a/b: cannot be reached: nobody listens"
+    with pytest.raises(TraceError, match="nobody listens"), local_copy("hf://spaces/a/b/c.json"):
+        raise AssertionError("was found")
+
+
+def test_check_reads_an_address(capsys: pytest.CaptureFixture[str]) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe_file("/one/rank0.json", json.dumps(rank_document(0, 2)).encode())
+    assert main(["check", "memory://one/rank0.json", "--expect", "steps == 3"]) == 0
+    assert capsys.readouterr().out.startswith("memory://one/rank0.json\n")
+    assert main(["check", "memory://one/rank1.json", "--expect", "steps == 3"]) == 1
+    assert "memory://one/rank1.json: cannot be reached: no such file" in capsys.readouterr().err
 
 
 # --- running and resuming -----------------------------------------------------------------------

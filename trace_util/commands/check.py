@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from trace_util.argument_types import named
 
     add = parser.add_argument
-    add("trace", metavar="TRACE", type=named, help="a trace file, or - for stdin")
+    add("trace", metavar="TRACE", type=named, help="a trace file, its address, or - for stdin")
     add("--lesson", metavar="NAME", help="whose claims; default: as the trace says, 02_linear")
     add(
         "--against",
@@ -72,14 +72,14 @@ def run(args: argparse.Namespace) -> int:
 
     from trace_util.claims import check
     from trace_util.events import UsageError
-    from trace_util.reader import read_trace
+    from trace_util.gather.places import read_place
     from trace_util.report.check import check_json, check_text, claims_text, failing_lines
     from trace_util.report.hints import say
     from trace_util.report.summary_json import encoded
     from trace_util.report.text import style_of
 
-    trace = read_trace(args.trace)
-    against = [read_trace(path) for path in args.against or ()]
+    trace = read_place(args.trace)
+    against = [read_place(path) for path in args.against or ()]
     found = check(
         trace,
         args.lesson,

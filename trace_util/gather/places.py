@@ -193,7 +193,7 @@ def _reaching(address: str) -> Iterator[None]:
         package = _PACKAGES.get(address.partition("://")[0])
         needs = f"the package {package}; pip install {package}" if package else str(error)
         raise TraceError(f"{address}: reading from there needs {needs}") from None
-    except (OSError, ValueError) as error:
+    except Exception as error:  # each client of a service raises errors of its own classes
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        said = " ".join(text.split())
+        said = "no such file" if isinstance(error, FileNotFoundError) else " ".join(text.split())
         raise TraceError(f"{address}: cannot be reached: {said}") from None
