@@ -349,6 +349,20 @@ def test_each_cycle_of_a_schedule_is_a_job() -> None:
     assert not alone
 
 
+def test_second_trace_of_a_rank_is_listed_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ranks(tmp_path / "run", 4)
+    (folder / "rank1.json").write_bytes((folder / "rank2.json").read_bytes())
+    for command in ("summary", "explain"):
+        assert main([command, str(folder)]) == 0  # a missing rank is told and is no failure
+        captured = capsys.readouterr()
+        told = f"{folder}/rank2.json: the same rank as {folder}/rank1.json (2); listed apart"
+        assert told in captured.err
+    assert main(["summary", "--json", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out)[1]["job"]["missing_ranks"] == [1]
+
+
 # --- places -------------------------------------------------------------------------------------
 
 

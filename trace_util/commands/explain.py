@@ -61,7 +61,7 @@ def _one(path: str, arguments: argparse.Namespace) -> int:
     from trace_util.report.explain import explanation_json, explanation_text
     from trace_util.report.hints import say
     from trace_util.report.summary_json import encoded
-    from trace_util.report.text import shell_word, style_of
+    from trace_util.report.text import shell_path, style_of
 
     trace = read_place(path)
     found = explanation(trace)
@@ -71,7 +71,7 @@ def _one(path: str, arguments: argparse.Namespace) -> int:
     sys.stdout.write(explanation_text(found, style_of(sys.stdout), arguments.top))
     if path != "-":
         again = "check" if trace.header.run.get("lesson") else "open"
-        say(f"next: trace-util {again} {shell_word(path)}")
+        say(f"next: trace-util {again} {shell_path(path)}")
     return 0
 
 
@@ -82,7 +82,7 @@ def _many(places: list[Place], arguments: argparse.Namespace) -> int:
 
     from trace_util.gather.arguments import told_of
     from trace_util.job.facts import job_facts
-    from trace_util.job.grouping import jobs_of
+    from trace_util.job.grouping import jobs_of, same_rank
     from trace_util.report.hints import say
     from trace_util.report.job import job_explanation
     from trace_util.report.job_json import job_explanation_json
@@ -103,6 +103,8 @@ def _many(places: list[Place], arguments: argparse.Namespace) -> int:
             say(f"error: {reason}")
             made += [{"file": one.rank.path, "error": reason}] if arguments.json else []
         else:
+            if twin := same_rank(one.rank, groups):
+                say(twin)
             made.append(one.more or _explained(one.rank.path, arguments.json))
     if arguments.json:
         made += [{"job": job_explanation_json(job)} for job in jobs]

@@ -69,7 +69,7 @@ def _many(
 
     from trace_util.gather.arguments import told_of
     from trace_util.job.facts import job_facts
-    from trace_util.job.grouping import jobs_of
+    from trace_util.job.grouping import jobs_of, same_rank
     from trace_util.report.hints import say
 
     told = told_of(arguments, places, partial(_told, form=form))
@@ -84,6 +84,8 @@ def _many(
             if form == "json":
                 made.append({"file": one.rank.path, "error": f"{one.rank.path}: {one.rank.broken}"})
         else:  # a rank without others is a trace like any
+            if twin := same_rank(one.rank, groups):
+                say(twin)
             made.append(one.more or _shown(one.rank.path, form, 0))
     return made, [job_facts(group) for group in groups], refused
 
@@ -137,7 +139,7 @@ def _show_one(made: Any, arguments: argparse.Namespace) -> None:
     import sys
 
     from trace_util.report.hints import say
-    from trace_util.report.text import shell_word
+    from trace_util.report.text import shell_path
 
     if arguments.json:
         from trace_util.report.summary_json import encoded
@@ -145,14 +147,14 @@ def _show_one(made: Any, arguments: argparse.Namespace) -> None:
         sys.stdout.write(encoded(made))
     else:
         sys.stdout.write(made)
-        say(f"next: trace-util explain {shell_word(arguments.traces[0])}")
+        say(f"next: trace-util explain {shell_path(arguments.traces[0])}")
 
 
 def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -> None:
     import sys
 
     from trace_util.report.hints import say
-    from trace_util.report.text import shell_word, style_of
+    from trace_util.report.text import shell_path, style_of
 
     if as_json:
         from trace_util.report.job_json import job_json
@@ -172,6 +174,6 @@ def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -
         parts += [job_summary(job, style_of(sys.stdout), top) for job in jobs]
     sys.stdout.write("\n".join(parts))
     if made:
-        say(f"next: trace-util summary {shell_word(made[0].file)}")
+        say(f"next: trace-util summary {shell_path(made[0].file)}")
     elif jobs:
-        say(f"next: trace-util explain {shell_word(jobs[0].name)}")
+        say(f"next: trace-util explain {shell_path(jobs[0].name)}")

@@ -50,6 +50,21 @@ def jobs_of(found: Sequence[RankFacts]) -> tuple[list[Group], list[int]]:
     return jobs, [position for position in range(len(found)) if position not in taken]
 
 
+def same_rank(one: RankFacts, groups: Sequence[Group]) -> str:
+    """Why a trace of a rank is in no job: another one tells the same rank; "" where none does."""
+    for group in groups:
+        for other in group.ranks:
+            if one.rank is not None and (one.rank, one.world_size) == (
+                other.rank,
+                other.world_size,
+            ):
+                return (
+                    f"{one.path}: the same rank as {other.path} ({one.rank}); "
+                    f"listed apart from {group.name}"
+                )
+    return ""
+
+
 def _at_once(found: Sequence[RankFacts], members: list[int]) -> list[list[int]]:
     """The members in sets whose recordings overlap or almost touch."""
     sets: list[list[int]] = []
