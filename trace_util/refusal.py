@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from trace_util.document import CUT_OFF as NO_END
 from trace_util.document import EVENTS_KEY, JUNK, Document
 from trace_util.sources import CUT_OFF, DAMAGED, Source
 from trace_util.sweeps import KEYS as SWEEP_KEYS
@@ -32,6 +33,9 @@ STARTS: Final = (
 )
 
 WHOLE_BYTES: Final = 4000  # what is shorter is looked at as a whole; a document keeps 4096
+
+# Of the header that kineto writes before the events (output_json.cpp) and of what torch adds there.
+TRACE_KEYS: Final = {"schemaVersion", "deviceProperties", "distributedInfo", "displayTimeUnit"}
 
 SHOWN_BYTES: Final = 1024  # what must be harmless before the first few of them are shown
 
@@ -104,6 +108,8 @@ def _object_reason(document: Document) -> str:
         if document.intake.phases:
             return "no complete events, only " + _phases(document)
         return NO_EVENTS
+    if NO_END in document.intake.repairs and header.keys() & TRACE_KEYS:
+        return "cut off in its header, before its first event; copy it again, or record again"
     if header.keys() >= SWEEP_KEYS:
         return "the table of a sweep over sizes, not a trace; trace-util plot draws it"
     if "nodes" in header and "schema" in header:
