@@ -335,7 +335,7 @@ def test_a_broken_rank_is_named_and_the_job_remembers_it(
     out, err = capsys.readouterr()
     broken = [one["incomplete"] for one in json.loads(out)["ranks"]]
     assert broken[0] is None and broken[1].startswith("the end of the file is missing; ")
-    assert f"{folder}/rank1.json: broken: {broken[1]}; rank 1 is in the file" in err
+    assert f"{folder}/rank1.json: broken: {broken[1]}; rank 1 ends there in the job" in err
     (said,) = read_trace(target).warnings
     assert said.startswith("a copy of what was left of a file that was cut off or damaged")
     whole = merged(write_ranks(tmp_path / "other", 2))[0]

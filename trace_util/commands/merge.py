@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     for reason in merged.refused:
         say(f"error: {reason}")
     for one in broken:
-        say(f"error: {one.path}: broken: {one.incomplete}; {one.label} is in the file so far")
+        say(f"error: {one.path}: broken: {one.incomplete}; {one.label} ends there in the job")
     if args.json:
         print(encoded(merge_json(merged)), end="")
     else:

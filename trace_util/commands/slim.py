@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(slim_text(slimmed), end="")
     if slimmed.incomplete:
-        say(f"note: {args.trace}: {slimmed.incomplete}; the copy is of these, and no more is whole")
+        say(f"note: {args.trace}: {slimmed.incomplete}; the copy is of what is there")
     if slimmed.slim_bytes >= slimmed.size_bytes:
         print("the copy is not smaller: there was little to leave out", file=sys.stderr)
     return 0

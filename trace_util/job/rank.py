@@ -135,7 +135,7 @@ def incomplete(trace: Trace) -> str | None:
         (DAMAGED, "its gzip data are damaged"),
     ):
         if repair in trace.repairs:
-            return f"{what}; {len(trace.events):,} events could be read"
+            return f"{what}; {trace.phases.get('X', 0):,} events could be read"
     if is_of_incomplete(trace.header.other):
         return "a copy of a file that was cut off or damaged"
     return None
