@@ -13,6 +13,7 @@ from trace_edits import GPU, broken_copy, remove, remove_all
 from trace_util.claims import Check, check
 from trace_util.events import UsageError
 from trace_util.reader import read_trace
+from trace_util.slim import slim_trace
 
 MLP = RECORDED / "nvidia-h200" / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
 ADDMM = RECORDED / "nvidia-h200" / "01_matmul" / "64_bf16_warm_compile.json.gz"
@@ -125,9 +126,15 @@ def bad_checksum(folder: Path) -> Path:
     return copy
 
 
+def copy_of_a_cut_file(folder: Path) -> Path:
+    slim_trace(cut_file(folder), folder / "copy.json", "no-python")
+    return folder / "copy.json"
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
+        (copy_of_a_cut_file, "it was made of a file that was cut off or damaged"),
         (cut_file, "the file is cut off"),
         (bad_checksum, "its gzip data is damaged"),
         (spliced_file, "its text breaks off and goes on, as where two writers had one path"),

@@ -493,7 +493,14 @@ def damaged_checksum(whole: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     ("written", "id"),
-    [(lambda whole: whole + whole, "text-breaks-off"), (damaged_checksum, "file-damaged")],
+    [
+        (lambda whole: whole + whole, "text-breaks-off"),
+        (damaged_checksum, "file-damaged"),
+        (
+            lambda whole: whole[:-1] + b', "slimmed": {"source_incomplete": true}}',
+            "made-of-a-broken-file",
+        ),
+    ],
 )
 def test_damaged_file_is_told(written, id, tmp_path):
     full_steps().read(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trace_util import document, sources
-from trace_util.cautions import BROKEN, IMPOSSIBLE, TWO_WRITERS
+from trace_util.cautions import BROKEN, IMPOSSIBLE, TWO_WRITERS, is_of_incomplete
 from trace_util.event_list import LAST_EVENT
 from trace_util.events import Trace
 
@@ -44,6 +44,9 @@ def why_incomplete(trace: Trace) -> str:
         "its gzip data is damaged" if is_damaged(trace) else "",
         "its text breaks off and goes on, as where two writers had one path"
         if has_two_texts(trace)
+        else "",
+        "it was made of a file that was cut off or damaged"
+        if is_of_incomplete(trace.header.other)
         else "",
         f"events could not be used ({', '.join(f'{what}: {n}' for what, n in found.items())})"
         if found

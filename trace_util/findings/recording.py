@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trace_util.cautions import is_of_incomplete
 from trace_util.findings.finding import Finding, count, ns, rows_of, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
@@ -41,6 +42,15 @@ def not_whole(scene: Scene) -> Iterator[Finding]:
             (),
             "any",
             "copy the file again, or record again and let the export finish",
+        )
+    if is_of_incomplete(scene.trace.header.other):
+        yield Finding(
+            "made-of-a-broken-file",
+            FindingKind.ARTEFACT,
+            "a copy of a file that was cut off or damaged: all figures are those of what was there",
+            (),
+            "any",
+            "record again and let the export finish",
         )
     if has_two_texts(scene.trace):
         yield Finding(
