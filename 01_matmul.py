@@ -36,7 +36,8 @@ add("--size", type=record.size, default=64, help="of the square matrices (defaul
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 add("--warmup", action="store_true", help="run three times before recording")
 add("--compile", action="store_true", help="compile the function with torch.compile")
-add("--compile_mode", choices=record.COMPILE_MODES, default="default", help="default: %(default)s")
+MODES = record.COMPILE_MODES
+add("--compile_mode", choices=MODES, default="default", help="of --compile; default: %(default)s")
 add("--sweep", action="store_true", help="sizes 64 to 8192 in one run: when is the GPU the limit?")
 args = parser.parse_args()
 
@@ -85,12 +86,15 @@ def step():
 
 flops = 2 * args.size**3 + args.size**2
 matrix_bytes = args.size**2 * x.element_size()
-record.predict(
-    arithmetic=f"{record.quantity(flops, 'FLOP')} a step",
-    memory_traffic=f"{record.quantity(6 * matrix_bytes, 'B')} a step in eager mode",
-    kernels="how many a step? guess, then look",
-    busy="for what share of the window will the GPU be busy?",
-)
+if args.sweep:
+    record.predict(crossover="from which --size on is the GPU the limit? guess, then look")
+else:
+    record.predict(
+        arithmetic=f"{record.quantity(flops, 'FLOP')} a step",
+        memory_traffic=f"{record.quantity(6 * matrix_bytes, 'B')} a step in eager mode",
+        kernels="how many a step? guess, then look",
+        busy="for what share of the window will the GPU be busy?",
+    )
 
 # ---------------------------------------------------------------------------------------------
 # Warm up, then record

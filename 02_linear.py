@@ -33,7 +33,8 @@ add("--in_dim", type=record.size, default=32, help="features in (default: 32)")
 add("--out_dim", type=record.size, default=64, help="features out (default: 64)")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 add("--compile", action="store_true", help="compile the layer with torch.compile")
-add("--compile_mode", choices=record.COMPILE_MODES, default="default", help="default: %(default)s")
+MODES = record.COMPILE_MODES
+add("--compile_mode", choices=MODES, default="default", help="of --compile; default: %(default)s")
 args = parser.parse_args()
 
 # ---------------------------------------------------------------------------------------------

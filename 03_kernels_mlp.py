@@ -48,7 +48,8 @@ add("--dim", type=record.size, default=768, help="width of the model (default: 7
 add("--hidden", type=record.size, default=3072, help="width inside the MLP (default: 3072)")
 add("--activation", choices=REFERENCES, default="gelu_tanh", help="default: %(default)s")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
-add("--kernel", choices=("triton", "fused", "liger", "hub"), default="triton", help="whose kernel")
+KERNELS = ("triton", "fused", "liger", "hub")
+add("--kernel", choices=KERNELS, default="triton", help="whose kernel (default: triton)")
 add("--sweep", choices=("batch",), help="batch 1 to 128 in one run: when is the GPU the limit?")
 add("--cuda_graph", action="store_true", help="capture a step once and replay it (GPU only)")
 args = record.interpretable(parser, parser.parse_args())
@@ -103,7 +104,7 @@ class MLP(nn.Module):
         return self.down(self.gated(self.gate(x), self.up(x)))  # [B, S, H] inside, [B, S, D] out
 
 
-with record.needs_kernel(args.kernel, args.activation):
+with record.needs_kernel(run):
     mlp = MLP(args.dim, args.hidden, None if args.kernel == "fused" else gated_activation())
     mlp = mlp.to(device=run.device, dtype=run.dtype)
     if args.kernel == "fused":
@@ -128,14 +129,17 @@ def step():
 tokens = args.batch * args.seq
 intermediate = tokens * args.hidden * x.element_size()
 gemm = 2 * tokens * args.dim * args.hidden
-record.predict(
-    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
-    intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
-    activation_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
-    f"fused pointwise {record.quantity(3 * intermediate, 'B')}, "
-    f"in the epilogue {record.quantity(intermediate, 'B')}",
-    kernels="how many a step, and which names stay? guess, then look",
-)
+if args.sweep:
+    record.predict(crossover="from which --batch on is the GPU the limit? guess, then look")
+else:
+    record.predict(
+        arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
+        intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
+        activation_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
+        f"fused pointwise {record.quantity(3 * intermediate, 'B')}, "
+        f"in the epilogue {record.quantity(intermediate, 'B')}",
+        kernels="how many a step, and which names stay? guess, then look",
+    )
 
 # ---------------------------------------------------------------------------------------------
 # Warm up, then record
@@ -158,7 +162,7 @@ def recording(step):
     return prof
 
 
-with record.needs_kernel(args.kernel, args.activation):
+with record.needs_kernel(run):
     for _ in range(3):
         step()
 

@@ -17,7 +17,7 @@ Run
   python 03_simple_mlp.py
   python 03_simple_mlp.py --compile
   python 03_simple_mlp.py --batch 1 --seq 1               # overhead-bound: little work
-  python 03_simple_mlp.py --batch 1 --seq 1 --cuda_graph  # one launch for all five
+  python 03_simple_mlp.py --batch 1 --seq 1 --cuda_graph  # one launch for all kernels
 """
 
 import sys
@@ -47,7 +47,8 @@ add("--hidden", type=record.size, default=3072, help="width inside the MLP (defa
 add("--activation", choices=ACTIVATIONS, default="gelu_tanh", help="default: %(default)s")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 add("--compile", action="store_true", help="compile the MLP with torch.compile")
-add("--compile_mode", choices=record.COMPILE_MODES, default="default", help="default: %(default)s")
+MODES = record.COMPILE_MODES
+add("--compile_mode", choices=MODES, default="default", help="of --compile; default: %(default)s")
 add("--sweep", choices=("batch",), help="batch 1 to 128 in one run: when is the GPU the limit?")
 add("--cuda_graph", action="store_true", help="capture a step once and replay it (GPU only)")
 args = parser.parse_args()
@@ -101,13 +102,16 @@ def step():
 tokens = args.batch * args.seq
 intermediate = tokens * args.hidden * x.element_size()
 gemm = 2 * tokens * args.dim * args.hidden
-record.predict(
-    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
-    intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
-    pointwise_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
-    f"fused {record.quantity(3 * intermediate, 'B')}",
-    kernels="how many a step, eager and compiled? guess, then look",
-)
+if args.sweep:
+    record.predict(crossover="from which --batch on is the GPU the limit? guess, then look")
+else:
+    record.predict(
+        arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs",
+        intermediate=f"[{tokens}, {args.hidden}] is {record.quantity(intermediate, 'B')}",
+        pointwise_traffic=f"eager {record.quantity(5 * intermediate, 'B')}, "
+        f"fused {record.quantity(3 * intermediate, 'B')}",
+        kernels="how many a step, eager and compiled? guess, then look",
+    )
 
 # ---------------------------------------------------------------------------------------------
 # Warm up, then record

@@ -19,6 +19,8 @@ Run
   torchrun --nproc_per_node 2 05_parallel_mlp.py --device cpu --dim 64 --hidden 256
 """
 
+from pathlib import Path
+
 # First, since torch takes seconds to load: with it, Ctrl-C is one line from here on.
 from trace_util import record  # isort: split
 
@@ -32,7 +34,7 @@ add = parser.add_argument
 add("--batch", type=record.size, default=64, help="sequences (default: 64)")
 add("--seq", type=record.size, default=128, help="tokens in a sequence (default: 128)")
 add("--dim", type=record.size, default=768, help="width of the model (default: 768)")
-add("--hidden", type=record.size, default=3072, help="width inside the MLP, of all ranks together")
+add("--hidden", type=record.size, default=3072, help="width of all ranks together (default: 3072)")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 args = parser.parse_args()
 
@@ -89,7 +91,7 @@ sent = record.quantity(2 * (ranks - 1) / ranks * partial, "B")
 record.predict(
     arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs, on each of {ranks} ranks",
     all_reduce=f"[{tokens}, {args.dim}] is {record.quantity(partial, 'B')}; each rank sends {sent}",
-    communication="how many calls a step, and what share of it? guess, then look",
+    communication="how many calls a step, and what share of a step? guess, then look",
 )
 
 # ---------------------------------------------------------------------------------------------
@@ -132,6 +134,6 @@ record.finish(
     take_away=(
         "Split gate and up by columns and down by rows, and one all-reduce a step is enough.",
         "That all-reduce stands between two steps: nothing runs beside it, all of it is exposed.",
-        f"All ranks at once: trace-util summary {record.shell_word(args.trace_dir)}",
+        f"All ranks at once: trace-util summary {record.shell_path(Path(args.trace_dir))}",
     ),
 )

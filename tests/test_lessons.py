@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -212,6 +213,35 @@ def test_full_disk_behind_the_output_is_said(tmp_path):
     assert errors == ["error: standard output: No space left on device"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_disk_behind_the_help_is_said():
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "01_matmul.py", "--help"],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert process.returncode == 1
+    assert process.stderr == "error: standard output: No space left on device\n"
+
+
+def test_folder_that_looks_like_a_flag_can_be_pasted(tmp_path):
+    process = subprocess.run(
+        [sys.executable, ROOT / "01_matmul.py", "--size", "8", "--device", "cpu", "--trace_dir=-x"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    next_steps = [line for line in process.stdout.splitlines() if line.startswith("trace-util ")]
+    own = "./-x/cpu_8_bf16_cold_eager.json"
+    assert next_steps[:2] == [f"trace-util explain {own}", f"trace-util open {own}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "trace_util.cli", "summary", own],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"next: trace-util explain {own}\n"
+
+
 def test_run_without_warm_up_says_what_that_costs(tmp_path):
     flags = ("--size", "8", "--warmup_steps", "0", "--trace_dir", str(tmp_path))
     process = run_lesson("01_matmul.py", *flags)
@@ -267,3 +297,12 @@ def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):
         assert result["points"][-1]["unprofiled_step_us"]["median"] > 1e5
     assert (tmp_path / "sweep_cpu_size_fp32_eager.svg").read_text().startswith("<svg")
     assert "where the GPU would take over cannot be seen" in process.stdout
+    assert "from which --size on" in process.stdout and "FLOP a step" not in process.stdout
+    own, recorded = (
+        line for line in process.stdout.splitlines() if line.startswith("trace-util plot ")
+    )
+    assert own == f"trace-util plot {tmp_path}/sweep_cpu_size_fp32_eager.json"
+    assert recorded == (
+        "trace-util plot traces/recorded/nvidia-h200/01_matmul/sweep_size_bf16_eager.json    "
+        "# recorded on NVIDIA H200 by: python 01_matmul.py --device cuda --sweep"
+    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,12 +16,14 @@ from lesson_runs import ROOT, SMALL_MLP, run_lesson
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from trace_util import TraceError
+from trace_util.claims import check
 from trace_util.events import Kind
 from trace_util.facts import trace_facts
 from trace_util.reader import read_trace
 from trace_util.record import (
     LessonParser,
     begin,
+    companion,
     needs_kernel,
     quantity,
     relative_error,
@@ -35,8 +39,19 @@ from trace_util.record.device import (
 )
 from trace_util.record.errors import one_line
 from trace_util.record.health import complaints
+from trace_util.record.recorded import (
+    Wanted,
+    look_at,
+    nearest_sweep,
+    nearest_trace,
+    or_see,
+    origin,
+)
 from trace_util.record.run import command
 
+RECORDED = "or see a run recorded on a GPU: trace-util explain traces/recorded/nvidia-h200"
+GRAPH = f"leave it out, {RECORDED}/03_simple_mlp/1_1_768_3072_eager_cuda_graph.json.gz"
+LIGER = f"{RECORDED}/03_kernels_mlp/64_128_768_3072_liger.json.gz"
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 
@@ -135,7 +150,7 @@ LARGE = "9" * 5000
         ("--active", ["0", "-1", "100001", "nan", LARGE]),
         ("--steps", ["-1", "100001", "nan", LARGE]),
         ("--in_dim", ["0", str(2**31), "nan", LARGE]),
-        ("--trace_dir", ["", "  ", "FILE", "FILE/below"]),
+        ("--trace_dir", ["", "  ", "FILE", "FILE/below", "two\nlines", "a\rb"]),
     ],
 )
 def test_value_that_no_run_can_have_is_refused_in_one_line(tmp_path, capsys, flag, texts):
@@ -451,9 +466,12 @@ def test_bug_keeps_its_traceback():
         ("01_matmul.py", ("--size", "0"), "0 is not between 1 and"),
         ("02_linear.py", ("--dtype", "int4"), "invalid choice"),
         ("01_matmul.py", ("--size", "1000000"), "out of memory; reduce --size"),
-        ("03_simple_mlp.py", ("--cuda_graph", *SMALL_MLP), "--cuda_graph: needs a GPU"),
-        ("03_kernels_mlp.py", ("--kernel", "liger"), "use --kernel triton"),
-        ("03_kernels_mlp.py", ("--kernel", "hub"), "use --kernel triton"),
+        ("03_simple_mlp.py", ("--cuda_graph", *SMALL_MLP), GRAPH),
+        ("03_kernels_mlp.py", ("--kernel", "liger"), LIGER),
+        ("03_kernels_mlp.py", ("--kernel", "hub"), LIGER),
+        ("01_matmul.py", ("--compile_mode", "max-autotune"), "add --compile"),
+        ("03_simple_mlp.py", ("--sweep", "batch", "--batch", "64"), "argument --batch: --sweep"),
+        ("01_matmul.py", ("--sweep", "--size=64"), "argument --size: --sweep"),
     ],
 )
 def test_bad_request_is_one_line(tmp_path, script, flags, said):
@@ -525,8 +543,12 @@ def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
         "torch.cuda.is_available = lambda: True\n"
         "from trace_util.events import TraceError\n"
         "from trace_util.record import needs_kernel\n"
+        "from types import SimpleNamespace as Name\n"
+        "from trace_util.record.recorded import Wanted\n"
+        "flags = Name(kernel='hub', activation='gelu_tanh')\n"
+        "run = Name(flags=flags, wanted=Wanted('03_kernels_mlp', 'hub', '2_16_64_128_hub'))\n"
         "try:\n"
-        "    with needs_kernel('hub', 'gelu_tanh'):\n"
+        "    with needs_kernel(run):\n"
         "        get_kernel('kernels-community/liger-kernels', version=2)\n"
         "except TraceError as error:\n"
         "    print(error)\n"
@@ -541,19 +563,141 @@ def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
         check=True,
     )
     assert done.stdout.startswith("--kernel hub: ") and done.stdout.count("\n") == 1
-    assert "use --kernel triton, or look at the recorded trace" in done.stdout
+    assert "use --kernel triton, or see a run recorded on a GPU: trace-util explain" in done.stdout
+
+
+def run_with(kernel: str, activation: str) -> SimpleNamespace:
+    """What the search for a kernel looks at in a run."""
+    wanted = Wanted("03_kernels_mlp", kernel, f"64_128_768_3072_{kernel}")
+    return SimpleNamespace(
+        flags=SimpleNamespace(kernel=kernel, activation=activation), wanted=wanted
+    )
 
 
 @pytest.mark.parametrize(("kernel", "other"), [("triton", "liger"), ("liger", "triton")])
 def test_missing_package_names_the_flag_to_use_instead(kernel, other, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     said = f"--kernel {kernel}: .*not installed.*use --kernel {other}"
-    with pytest.raises(TraceError, match=said), needs_kernel(kernel, "gelu_tanh"):
+    with pytest.raises(TraceError, match=said), needs_kernel(run_with(kernel, "gelu_tanh")):
         raise ImportError(kernel)
 
 
-def test_activation_that_liger_lacks_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("liger", "--kernel liger --activation relu: Liger has no relu, only gelu_tanh and silu;"),
+        ("hub", "--kernel hub --activation relu: the Hub's kernel is Liger's, which has no relu, "),
+    ],
+)
+def test_activation_that_liger_lacks_is_named(kernel, said, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    said = "Liger has no relu, only gelu_tanh and silu"
-    with pytest.raises(TraceError, match=said), needs_kernel("liger", "relu"):
+    with pytest.raises(TraceError) as error, needs_kernel(run_with(kernel, "relu")):
         pass
+    assert str(error.value).startswith(said)
+
+
+# Recorded runs and companions
+
+
+@pytest.mark.parametrize(
+    ("lesson", "variant", "tag", "name"),
+    [
+        ("03_simple_mlp", "eager", "64_128_768_3072_eager_cuda_graph",
+         "1_1_768_3072_eager_cuda_graph"),
+        ("03_simple_mlp", "eager", "cpu_32_128_64_256_eager", "64_128_768_3072_eager"),
+        ("03_simple_mlp", "eager", "cpu_2_1_64_256_eager", "1_1_768_3072_eager"),
+        ("03_simple_mlp", "compile", "cpu_1_1_768_3072_compile", "64_128_768_3072_compile"),
+        ("03_kernels_mlp", "hub", "64_128_768_3072_hub", "64_128_768_3072_liger"),
+        ("03_kernels_mlp", "fused", "cpu_2_16_64_256_fused", "64_128_768_3072_fused"),
+        ("01_matmul", "eager", "cpu_8_fp32_warm_eager", "64_bf16_warm_eager"),
+    ],
+)  # fmt: skip
+def test_nearest_recorded_trace_is_of_the_same_kind(lesson, variant, tag, name, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(ROOT / f"{lesson}.py")])
+    found = nearest_trace(Wanted(lesson, variant, tag))
+    assert found is not None and found.name == f"{name}.json.gz"
+
+
+def test_recorded_sweep_is_found_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(ROOT / "lesson.py")])
+    found = nearest_sweep(Wanted("01_matmul", "compile", "sweep_size_fp32_compile"))
+    assert found is not None
+    assert look_at(found).endswith("/01_matmul/sweep_size_bf16_eager.json")
+    assert look_at(found).startswith("trace-util plot ")
+    told = "recorded on NVIDIA H200 by: python 01_matmul.py --device cuda --sweep"
+    assert origin(found) == told
+    assert nearest_sweep(Wanted("03_kernels_mlp", "triton", "sweep_batch_1")) is None
+
+
+def test_without_recorded_runs_nothing_is_pointed_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "01_matmul.py")])
+    assert or_see(Wanted("01_matmul", "eager", "64_bf16_cold_eager")) == ""
+
+
+def saved_by(variant: str, monkeypatch: pytest.MonkeyPatch, folder: str, *words: str):
+    lesson = "03_kernels_mlp" if variant == "triton" else "02_linear"
+    monkeypatch.setattr(sys, "argv", [f"{lesson}.py", *words])
+    run = SimpleNamespace(variant=variant, lesson=lesson)
+    return SimpleNamespace(run=run, trace=Path(folder, lesson, "t.json"))
+
+
+def test_missing_companion_is_asked_for_by_its_command(monkeypatch):
+    needs = "the {} run is needed to compare with; --against names its trace"
+    saved = saved_by("eager", monkeypatch, "traces")
+    told = companion.in_words(needs.format("compiled"), saved)
+    assert told == "the compiled run is needed to compare with: this command with --compile"
+    told = companion.in_words(needs.format("eager"), saved_by("compile", monkeypatch, "traces"))
+    assert told == "the eager run is needed to compare with: this command without --compile"
+    assert companion.in_words("nothing was launched", saved) == "nothing was launched"
+
+
+@pytest.mark.parametrize("kernel", [("--kernel", "triton"), ("--kernel=triton",), ()])
+def test_hand_written_kernel_asks_for_the_mlp_of_its_sizes(kernel, monkeypatch):
+    words = ("--batch", "2", *kernel, "--seq", "8")
+    missing = "the compiled run of 03_simple_mlp is needed to compare with"
+    reason = f"{missing}; --against names its trace"
+    mlp = "python 03_simple_mlp.py --batch 2 --seq 8"
+    told = companion.in_words(reason, saved_by("triton", monkeypatch, "traces", *words))
+    assert told == f"{missing}: {mlp} --compile, then this command again"
+    told = companion.in_words(reason, saved_by("triton", monkeypatch, "a/b c", *words))
+    assert f"{mlp} '--trace_dir=a/b c/03_simple_mlp' --compile, then" in told
+
+
+def test_no_claim_speaks_of_a_flag_that_a_lesson_lacks(tmp_path, monkeypatch):
+    source = ROOT / "traces/recorded/nvidia-h200"
+    for lesson, name, variant in (
+        ("02_linear", "1024_32_64_eager", "eager"),
+        ("03_kernels_mlp", "64_128_768_3072_triton", "triton"),
+    ):
+        trace = tmp_path / "alone" / lesson / f"{name}.json.gz"
+        trace.parent.mkdir(parents=True)
+        shutil.copy(source / lesson / trace.name, trace)
+        monkeypatch.setattr(sys, "argv", [f"{lesson}.py"])
+        saved = SimpleNamespace(run=SimpleNamespace(variant=variant, lesson=lesson), trace=trace)
+        checked = check(read_trace(trace))
+        assert any("--against" in claim.reason for claim in checked.claims)
+        told = [claim.reason for claim in companion.in_lesson(checked, saved).claims]
+        assert not any("--against" in reason for reason in told)
+        assert any(reason.startswith("the compiled run") for reason in told)
+
+
+# Folders
+
+
+def test_folder_that_a_run_made_and_left_empty_is_gone(tmp_path):
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from trace_util.record.folders import require_writable\n"
+        "for name in sys.argv[1:]: require_writable(Path(name), '--trace_dir')\n"
+        "Path(sys.argv[1], 'trace').touch()\n"
+        "raise KeyboardInterrupt\n"
+    )
+    (tmp_path / "before").mkdir()
+    names = ("kept/by/a/file", "made/by/it", "before", "before/it")
+    subprocess.run(
+        [sys.executable, "-c", program, *(str(tmp_path / name) for name in names)],
+        cwd=ROOT, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["before", "kept"]
+    assert (tmp_path / "kept/by/a/file/trace").exists()
+    assert not list((tmp_path / "before").iterdir())

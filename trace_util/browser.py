@@ -8,7 +8,7 @@ import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
-from trace_util.report.text import shell_word
+from trace_util.report.text import shell_path, shell_word
 from trace_util.view import LOOPBACK
 
 # The UI keeps the whole trace in the browser's memory, of which a tab gets about 2 GB
@@ -65,7 +65,7 @@ def size_warning(path: Path) -> str | None:
     unpacked = ", and several times that once unpacked" if is_gzip else ""
     return (
         f"{path}: {packed / 2**30:.1f} GiB{unpacked}; a browser tab holds about 2 GB. If it fails: "
-        f"trace_processor server http {shell_word(str(path))} "
+        f"trace_processor server http {shell_path(path)} "
         "(from https://get.perfetto.dev/trace_processor), then https://ui.perfetto.dev "
         "finds it by itself; or make a smaller copy with trace-util slim"
     )

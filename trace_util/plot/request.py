@@ -11,7 +11,7 @@ from trace_util.events import TraceError, UsageError
 from trace_util.plot.figure import NARROWEST, WIDEST
 from trace_util.plot.lanes import View
 from trace_util.plot.scene import Scene
-from trace_util.report.text import shell_word
+from trace_util.report.text import shell_path, shell_word
 
 SUFFIXES = (".svg", ".png")
 
@@ -48,14 +48,14 @@ def _range_ns(text: str) -> tuple[int, int]:
 
 def footer_of(args: argparse.Namespace) -> str:
     """The command that makes this figure again."""
-    words = ["trace-util", "plot", *args.traces]
+    words = ["drawn by: trace-util plot", *(shell_path(_short(path)) for path in args.traces)]
     if args.step is not None:
-        words += ["--step", str(args.step)]
+        words.append(f"--step {args.step}")
     if args.range is not None:
-        words += ["--range", args.range]
+        words.append(f"--range {shell_word(args.range)}")
     if args.align != "window":
-        words += ["--align", args.align]
-    return "drawn by: " + " ".join(shell_word(_short(word)) for word in words)
+        words.append(f"--align {args.align}")
+    return " ".join(words)
 
 
 def _short(word: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 # Before torch, whose import takes seconds.
 from . import interruption as interruption  # isort: split
 
-from ..report.text import shell_word
+from ..report.text import shell_path
 from .device import require_compile
 from .flags import COMPILE_MODES, DTYPES, LessonParser, size
 from .kernels import interpretable, needs_kernel
@@ -41,7 +41,7 @@ __all__ = [
     "save",
     "say",
     "section",
-    "shell_word",
+    "shell_path",
     "size",
     "step_time",
     "sweep",

@@ -7,10 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..cli import speak_anywhere
 from ..events import TraceError
 from ..report.text import clean
+from ..standard_output import OutputError, give_output_up, guard_output, in_words
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 DTYPES = ("bf16", "fp16", "fp32")
 # https://docs.pytorch.org/docs/stable/generated/torch.compile.html
@@ -45,6 +50,8 @@ def folder(text: str) -> str:
     """The folder that ``text`` names, which need not be there yet."""
     if not text.strip():
         raise argparse.ArgumentTypeError("an empty name; name a folder, or leave the flag out")
+    if "\n" in text or "\r" in text:
+        raise argparse.ArgumentTypeError(f"{clean(text)} is more than one line; name another one")
     path = Path(text)
     there = next((one for one in (path, *path.parents) if os.path.lexists(one)), None)
     if there is not None and not there.is_dir():
@@ -114,8 +121,9 @@ class LessonParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
         """The flags; exits with code 2 when they contradict each other."""
-        words = sys.argv[1:] if args is None else list(args)
-        parsed = super().parse_args([self._own_spelling(word) for word in words], namespace)
+        given = sys.argv[1:] if args is None else list(args)
+        words = [self._own_spelling(word) for word in given]
+        parsed = super().parse_args(words, namespace)
         needed = parsed.wait + parsed.warmup_steps + parsed.active
         parsed.steps = needed if parsed.steps is None else parsed.steps
         # With fewer, torch.profiler never reaches the end of its active steps and hands over
@@ -125,8 +133,24 @@ class LessonParser(argparse.ArgumentParser):
                 f"argument --steps: {parsed.steps} steps are too few for wait={parsed.wait} + "
                 f"warmup={parsed.warmup_steps} + active={parsed.active}; at least {needed}"
             )
+        self._check_compile_mode(parsed)
+        self._check_sweep(parsed, words)
         self._check_sharing(parsed)
         return parsed
+
+    def _check_compile_mode(self, parsed: argparse.Namespace) -> None:
+        mode = getattr(parsed, "compile_mode", None)
+        if mode != self.get_default("compile_mode") and not parsed.compile:
+            self.error("argument --compile_mode: says how to compile; add --compile")
+
+    def _check_sweep(self, parsed: argparse.Namespace, words: Sequence[str]) -> None:
+        """A size that is given, even at its default, is not the reader's to choose in a sweep."""
+        sweep = getattr(parsed, "sweep", None)
+        flag = f"--{'size' if sweep is True else sweep}"
+        if sweep and any(word.partition("=")[0] == flag for word in words):
+            self.error(
+                f"argument {flag}: --sweep runs it through many values; leave one of them out"
+            )
 
     def _check_sharing(self, parsed: argparse.Namespace) -> None:
         """A bucket that can never be is told before the run, which may take minutes."""
@@ -141,6 +165,20 @@ class LessonParser(argparse.ArgumentParser):
             bucket_name(parsed.bucket, parsed.namespace)
         except TraceError as error:
             self.error(f"argument -b/--bucket: {error}")
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; exits with code 1 where standard output does not take it."""
+        if file is not None:
+            super().print_help(file)
+            return
+        speak_anywhere()
+        guard_output(goes_on=True)
+        try:
+            sys.stdout.write(self.format_help())
+            sys.stdout.flush()
+        except OutputError as error:
+            give_output_up()
+            self.exit(1, f"error: {in_words(error)}\n")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {clean(message)} (see {self.prog} --help)\n")

@@ -11,6 +11,8 @@ import torch
 from ..events import TraceError
 from .flags import LessonParser
 from .output import say
+from .recorded import or_see
+from .run import Run
 
 # Liger fuses the tanh GELU and SiLU and no other activation (liger_kernel/ops/geglu.py, swiglu.py).
 LIGER_ACTIVATIONS = ("gelu_tanh", "silu")
@@ -20,7 +22,6 @@ INSTALL = {
     "liger": "the package liger-kernel is not installed (pip install liger-kernel)",
     "hub": "the package kernels is not installed (pip install kernels)",
 }
-SEE_RECORDED = "or look at the recorded trace in traces/recorded/nvidia-h200/03_kernels_mlp/"
 
 # Triton's interpreter takes about a millisecond for each block of a kernel, so the lesson's own
 # sizes would take minutes. These take seconds and still fill more than one block.
@@ -45,30 +46,20 @@ def interpretable(parser: LessonParser, flags: argparse.Namespace) -> argparse.N
 
 
 @contextmanager
-def needs_kernel(kernel: str, activation: str) -> Iterator[None]:
-    """Turns whatever keeps ``kernel`` from being had within the block into one sentence.
+def needs_kernel(run: Run) -> Iterator[None]:
+    """Turns whatever keeps the run's kernel from being had within the block into one sentence.
 
     Raises:
-        TraceError: naming the flag to use instead.
+        TraceError: naming the flag to use instead, and a recorded run to look at.
     """
-    other = "--kernel liger" if kernel in ("triton", "fused") else "--kernel triton"
+    kernel, see = run.flags.kernel, or_see(run.wanted)
     if kernel in ("liger", "hub"):
-        if activation not in LIGER_ACTIVATIONS:
-            raise TraceError(
-                f"--kernel {kernel}: Liger has no {activation}, only "
-                f"{' and '.join(LIGER_ACTIVATIONS)}; use --kernel triton"
-            )
-        if not torch.cuda.is_available():
-            raise TraceError(
-                f"--kernel {kernel}: needs a GPU; use --kernel triton, which runs in Triton's "
-                f"interpreter, {SEE_RECORDED}"
-            )
+        _require_liger(kernel, run.flags.activation, see)
+    other = "--kernel liger" if kernel in ("triton", "fused") else "--kernel triton"
     try:
         yield
     except ImportError as error:
-        raise TraceError(
-            f"--kernel {kernel}: {INSTALL[kernel]}; use {other}, {SEE_RECORDED}"
-        ) from error
+        raise TraceError(f"--kernel {kernel}: {INSTALL[kernel]}; use {other}{see}") from error
     except (TraceError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
@@ -77,4 +68,18 @@ def needs_kernel(kernel: str, activation: str) -> Iterator[None]:
         # Network, cache, offline mode, no build for this torch: the library and the Hub client
         # below it raise many kinds, and none of them is a bug of the lesson.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise TraceError(f"--kernel hub: {why}; use --kernel triton, {SEE_RECORDED}") from error
+        raise TraceError(f"--kernel hub: {why}; use --kernel triton{see}") from error
+
+
+def _require_liger(kernel: str, activation: str, see: str) -> None:
+    if activation not in LIGER_ACTIVATIONS:
+        whose = "the Hub's kernel is Liger's, which" if kernel == "hub" else "Liger"
+        raise TraceError(
+            f"--kernel {kernel} --activation {activation}: {whose} has no {activation}, only "
+            f"{' and '.join(LIGER_ACTIVATIONS)}; use --kernel triton"
+        )
+    if not torch.cuda.is_available():
+        raise TraceError(
+            f"--kernel {kernel}: needs a GPU; use --kernel triton, which runs in Triton's "
+            f"interpreter{see}"
+        )

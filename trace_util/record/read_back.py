@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
-from functools import partial
-from pathlib import Path
 
 from ..claims import check
 from ..events import Trace
@@ -15,9 +12,10 @@ from ..links import link
 from ..reader import read_trace
 from ..report import text
 from ..report.check import lesson_lines
+from .companion import in_lesson
 from .health import complaints
 from .output import is_first_rank, say, section
-from .run import Run
+from .recorded import look_at, nearest_trace, origin
 from .save import Saved
 from .sharing import share
 
@@ -39,48 +37,21 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
     for complaint in complaints(saved.run, facts):
         say(f"warning: {complaint}")
     section("What it proves")
-    for line in lesson_lines(check(trace, saved.run.lesson), text.style_of(sys.stdout)):
+    checked = in_lesson(check(trace, saved.run.lesson), saved)
+    for line in lesson_lines(checked, text.style_of(sys.stdout)):
         print(line)
     section("Take away")
     for line in take_away:
         print(f"- {line}")
     section("Look at it")
-    own = text.shell_word(str(saved.trace))
+    own = text.shell_path(saved.trace)
     print(f"trace-util explain {own}")
     print(f"trace-util open {own}")
-    twin = recorded_twin(saved) if saved.run.device.type == "cpu" else None
+    twin = nearest_trace(saved.run.wanted) if saved.run.device.type == "cpu" else None
     if twin:
-        print(f"trace-util explain {text.shell_word(str(twin))}    # {origin(twin)}")
+        print(f"{look_at(twin)}    # {origin(twin)}")
     share(saved.run.flags, [saved.trace, saved.table])
     sys.stdout.flush()
-
-
-def recorded_twin(saved: Saved) -> Path | None:
-    """The recorded GPU trace that comes closest to this run; ``None`` without the project's own."""
-    top = Path(sys.argv[0]).parent
-    found = sorted(top.glob(f"traces/recorded/*/{saved.run.lesson}/*.json.gz"))
-    known = [path for path in found if not path.name.startswith("cpu_")]
-    return min(known, key=partial(_distance, saved.run), default=None)
-
-
-def _distance(run: Run, path: Path) -> tuple[bool, int, float]:
-    """How unlike a recorded trace is by its name: another variant, other words, other sizes."""
-    name = path.name.removesuffix(".json.gz")
-    own, other = run.tag.removeprefix("cpu_").split("_"), name.split("_")
-    pairs = list(zip(own, other, strict=False))
-    sizes = [(int(a), int(b)) for a, b in pairs if a.isdecimal() and b.isdecimal()]
-    words = sum(a != b for a, b in pairs) - sum(a != b for a, b in sizes)
-    return (
-        not name.endswith(f"_{run.variant}"),
-        words + abs(len(own) - len(other)),
-        sum(abs(math.log(a / b)) for a, b in sizes),
-    )
-
-
-def origin(path: Path) -> str:
-    """How a recorded trace came about: its GPU and the command, which may differ from the run's."""
-    header = read_trace(path, columns="summary").header
-    return f"recorded on {header.run['gpu']} by: {header.run['command']}"
 
 
 def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
@@ -96,9 +67,9 @@ def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
         rows.append(("GPU busy", f"{busy} ({text.share(facts.busy_share)} of the window)"))
     rows.append(("step", f"{text.duration(facts.median_step_ns)} on the CPU, profiled (median)"))
     told = trace.header.run["unprofiled_step_us"]
-    spread = f"min {told['min']:,.1f}, max {told['max']:,.1f}, n={told['n']}"
+    median, low, high = (text.duration(told[name] * 1e3) for name in ("median", "min", "max"))
     late = ", after the profiler: an upper bound" if told["after_profiler"] else ""
-    rows.append(("", f"{told['median']:,.1f} µs without the profiler ({spread}{late})"))
+    rows.append(("", f"{median} without the profiler (min {low}, max {high}, n={told['n']}{late})"))
     error = trace.header.run["relative_error"]
     unknown = "no number: zero is expected, or the output is not finite"
     rows.append(("error", unknown if error is None else f"{error:.1e} relative to float64"))

@@ -32,6 +32,7 @@ from .errors import speak_plainly
 from .flags import LessonParser
 from .folders import require_writable
 from .output import say
+from .recorded import Wanted, or_see
 from .sharing import require_login
 
 # Where it is said who is asking, not what was run; these stay out of the trace.
@@ -51,6 +52,11 @@ class Run:
     device: torch.device
     dtype: torch.dtype
     activities: list[ProfilerActivity]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What to look for among the recorded runs."""
+        return Wanted(self.lesson, self.variant, self.tag)
 
     @property
     def path(self) -> Path:
@@ -85,19 +91,20 @@ def begin(
     warnings.filterwarnings("ignore", message="Profiler won't be using warmup")
     if not flags.warmup_steps:
         say("note: --warmup_steps 0: the first recorded step also pays for the profiler's start")
+    lesson = Path(sys.argv[0]).stem
     device = choose_device(flags.device)
     dtype = require_dtype(flags.dtype, device)
     if variant == "compile":
         require_compile(device)
     if getattr(flags, "cuda_graph", False) and device.type == "cpu":
-        raise TraceError("--cuda_graph: needs a GPU; leave it out")
+        see = or_see(Wanted(lesson, variant, tag))
+        raise TraceError(f"--cuda_graph: needs a GPU; leave it out{see}")
     if getattr(flags, "cuda_graph", False) and flags.sweep:
         raise TraceError("--cuda_graph: captures one size, and --sweep runs many; leave one out")
     require_login(flags)
     rank = os.environ.get("RANK")
     tag = ("cpu_" if device.type == "cpu" else "") + tag + (f"_rank{rank}" if rank else "")
     require_writable(Path(flags.trace_dir), "--trace_dir")
-    lesson = Path(sys.argv[0]).stem
     if device.type == "cpu":
         say(f"note: {lesson} runs on the CPU, so nothing that a GPU does can be seen in this trace")
     torch.manual_seed(flags.seed)

@@ -66,7 +66,7 @@ def share(flags: argparse.Namespace, paths: Sequence[Path]) -> None:
 
 
 def _upload_command(flags: argparse.Namespace, path: Path) -> str:
-    words = ["trace-util", "upload", str(path), "-b", flags.bucket]
+    words = ["-b", flags.bucket]
     words += ["-n", flags.namespace] if flags.namespace else []
     words += [f"--{name}" for name in ("private", "yes", "redact") if getattr(flags, name)]
-    return " ".join(map(text.shell_word, words))
+    return f"trace-util upload {text.shell_path(path)} {' '.join(map(text.shell_word, words))}"

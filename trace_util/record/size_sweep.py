@@ -21,8 +21,10 @@ from ..links import link
 from ..plot.sweep import draw_sweep
 from ..reader import read_trace
 from ..report import sweep as report
-from ..report.text import clean
+from ..report.text import clean, shell_path
+from .folders import require_writable
 from .output import say, section
+from .recorded import look_at, nearest_sweep, nearest_trace, origin
 from .run import Run, run_facts
 from .save import save, whole_file
 from .sharing import share
@@ -59,7 +61,7 @@ def sweep(
     """
     on_cpu = run.device.type == "cpu"
     folder = Path(run.flags.trace_dir) / f"sweep_{'cpu_' if on_cpu else ''}{name}"
-    folder.mkdir(exist_ok=True)
+    require_writable(folder, "--trace_dir")
     measured: list[dict[str, Any]] = []
     planned = [Point(*point) for point in points]
     for point in tqdm(planned, desc=f"--{flag}", unit="run", disable=None):
@@ -73,7 +75,11 @@ def sweep(
     section("Sweep")
     print(report.table(result))
     print(report.crossover(result))
-    _write(folder, result)
+    table = _write(folder, result)
+    section("Look at it")
+    print(f"trace-util plot {shell_path(table)}")
+    if on_cpu:
+        _point_at_recorded(run, f"sweep_{name}")
     share(run.flags, [folder])
     sys.stdout.flush()
 
@@ -114,7 +120,14 @@ def measured_facts(path: Path) -> dict[str, Any]:
     }
 
 
-def _write(folder: Path, result: dict[str, Any]) -> None:
+def _point_at_recorded(run: Run, tag: str) -> None:
+    near = nearest_sweep(run.wanted._replace(tag=tag)) or nearest_trace(run.wanted)
+    if near:
+        print(f"{look_at(near)}    # {origin(near)}")
+
+
+def _write(folder: Path, result: dict[str, Any]) -> Path:
+    """The table's path, written with the figure beside it."""
     path = folder.with_suffix(".json")
     with whole_file(path) as part:
         part.write_text(json.dumps(result, indent=1) + "\n")
@@ -125,3 +138,4 @@ def _write(folder: Path, result: dict[str, Any]) -> None:
         print(f"figure  {clean(str(figure))}")
     except TraceError as error:
         say(f"note: {error}")
+    return path

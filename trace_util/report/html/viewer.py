@@ -13,7 +13,7 @@ from trace_util.highlights import focus_on
 from trace_util.perfetto import PUBLIC_UI, public_link, view_fragment
 from trace_util.report.html.markup import Child, Html, element, joined, plain
 from trace_util.report.html.subject import Subject
-from trace_util.report.text import clean, shell_word
+from trace_util.report.text import clean, shell_path
 
 # A page is at most 2 MB; base64 makes four bytes of three.
 MOST_CARRIED_BYTES = 900_000
@@ -85,7 +85,7 @@ def viewer(subject: Subject, *, embedded: bool) -> Html:
         if embedded:
             parts.append(element("p", CONSENT, class_="note"))
         parts.append(element("p", id=f"{subject.id}-says", role="status", class_="note"))
-    command = f"trace-util open {shell_word(Path(subject.trace.path).name)}"
+    command = f"trace-util open {shell_path(Path(subject.trace.path).name)}"
     text = "On the machine that has the file, without an upload: "
     parts.append(element("p", text, element("code", command)))
     return joined(*parts)
