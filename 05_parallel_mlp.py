@@ -56,7 +56,8 @@ run = record.begin(
     + parser.unusual(args, "dtype"),
     warm=True,
 )
-dist.init_process_group("nccl" if run.device.type == "cuda" else "gloo")
+on_gpu = run.device.type == "cuda"
+dist.init_process_group("nccl" if on_gpu else "gloo", device_id=run.device if on_gpu else None)
 torch.set_grad_enabled(False)
 
 
@@ -98,7 +99,9 @@ record.predict(
 # Warm up, then record
 # ---------------------------------------------------------------------------------------------
 # The first all-reduce connects the ranks, which takes far longer than any other. Every rank must
-# run the same number of steps, or one of them would wait for ever.
+# run the same number of steps, or one of them would wait for ever. The profiler takes its time to
+# start, on one rank more than on another: they meet before the first recorded step, or the early
+# rank would record how it waits for the late one.
 
 for _ in range(3):
     step()
@@ -112,9 +115,11 @@ with profile(
     profile_memory=args.profile_memory,
     with_stack=args.with_stack,
 ) as prof:
-    for _ in range(args.steps):
+    for number in range(1, args.steps + 1):
         with record_function("parallel_mlp_fwd"):
             step()
+        if number == args.wait + args.warmup_steps:
+            dist.barrier()
         prof.step()
 
 # ---------------------------------------------------------------------------------------------

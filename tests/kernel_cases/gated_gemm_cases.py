@@ -279,7 +279,7 @@ def test_a_compiled_model_may_hold_the_module(tokens):
 
 def test_a_trace_has_a_row_with_the_shapes():
     x, packed, _ = _case(33, 24, 72, torch.float16)
-    with torch.profiler.profile(record_shapes=True) as profiler:
+    with torch.profiler.profile(record_shapes=True, acc_events=True) as profiler:
         gated_linear(x.view(3, 11, 24), packed, 72)
     (row,) = (event for event in profiler.events() if event.name == "fused_mlp::gated_linear")
     assert row.input_shapes == [[3, 11, 24], list(packed.shape)]

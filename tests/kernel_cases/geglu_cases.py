@@ -171,7 +171,7 @@ def test_a_compiled_model_may_hold_it():
 
 
 def test_a_trace_has_a_row_with_the_shapes():
-    with torch.profiler.profile(record_shapes=True) as profiler:
+    with torch.profiler.profile(record_shapes=True, acc_events=True) as profiler:
         geglu(random(3, 5, 7), random(3, 5, 7))
     (row,) = (event for event in profiler.events() if event.name == "fused_mlp::geglu")
     assert row.input_shapes == [[3, 5, 7], [3, 5, 7]]
