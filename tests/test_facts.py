@@ -370,6 +370,14 @@ def test_gap_before_work_without_a_launch_is_unknown() -> None:
     assert causes(mark(2, 0, 40), call(20, 2, 9), kernel(30, 10)) == [(0, 30, Cause.UNKNOWN, -1)]
 
 
+def test_gap_in_which_launched_work_is_kept_waiting_is_unknown() -> None:
+    # As on a rank whose GPU is in an all-reduce from before the recording, whose others are late.
+    late = [mark(2, 0, 40), call(10, 20), kernel(500, 5), call(34, 2, 2), kernel(505, 5, 2)]
+    assert causes(*late)[0] == (0, 500, Cause.UNKNOWN, -1)
+    mostly_not_launched = [mark(2, 0, 400), call(310, 20), kernel(450, 5)]
+    assert causes(*mostly_not_launched)[0] == (0, 450, Cause.OVERHEAD, -1)
+
+
 def test_gap_after_a_synchronise_ran_the_device_dry() -> None:
     waiting = call(12, 9, 8, name="cudaStreamSynchronize")
     events = [mark(2, 0, 40), call(0, 2), kernel(2, 18), waiting, call(25, 2, 2), kernel(30, 10, 2)]

@@ -28,6 +28,9 @@ PROFILER_OVERHEADS = (
 )
 # A step mark is wide when it lasts over this many times the median of all (of two none can).
 WIDE = 2.0
+# An idle H200 began at most 4 µs after the end of the launch, in all recorded runs. What waits for
+# far longer waits for something that is not in the trace.
+LONGEST_LATENCY_NS = 100_000
 _FLUSH = re.compile(r"DeviceSynchronize")
 
 
@@ -147,7 +150,8 @@ class _Causes:
         """The cause of each gap and the event that shows it.
 
         The first of these that holds: the profiler's own work fills most of it; the next work had
-        been launched before the gap began (unknown); it leads into a first step that is far wider
+        been launched before the gap began, or for most of it (unknown: say, the device still ran
+        what was launched before the recording began); it leads into a first step that is far wider
         than the rest; the CPU was in a synchronise when the device ran dry, or for most of the time
         until the next launch; the CPU had not launched yet.
         """
@@ -166,7 +170,9 @@ class _Causes:
         settle(at, Cause.PROFILER, row[at])
 
         called = np.where(launch >= 0, events.ends(launch), end)
-        at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start)))
+        waited = end - called
+        queued = (waited > LONGEST_LATENCY_NS) & (2 * waited > length)
+        at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start) | queued))
         settle(at, Cause.UNKNOWN, np.full(len(at), -1))
 
         if self._wide is not None:
@@ -182,8 +188,8 @@ class _Causes:
             is_flush = ran_dry & (row == self._flush)
             settle(at[is_flush], Cause.PROFILER, row[is_flush])
             settle(at[ran_dry], Cause.SYNCHRONISE, row[ran_dry])
-            row, waited = _most_of(waiting, start[at], np.minimum(launched[at], end[at]))
-            mostly = 2 * waited >= length[at]
+            row, until = _most_of(waiting, start[at], np.minimum(launched[at], end[at]))
+            mostly = 2 * until >= length[at]
             settle(at[mostly], Cause.SYNCHRONISE, row[mostly])
         return cause, evidence
 

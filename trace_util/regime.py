@@ -187,7 +187,7 @@ def _bound(rate: KernelRate) -> str:
 _NAMES = {
     "compute": (COMPUTE, "kernels whose arithmetic takes longer than their memory traffic"),
     "memory": (MEMORY, "kernels and copies that wait for the GPU's memory"),
-    "network": (NETWORK, "collectives between GPUs"),
+    "network": (NETWORK, "collectives between GPUs, waits for later ranks included"),
     "copies": (COPIES, "copies between the host and the GPU"),
     "unknown": (KERNELS, "kernels whose FLOPs and bytes the trace does not tell ({why})"),
 }
