@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,12 @@ def test_steps_of_a_merged_job_are_told_for_each_rank(tmp_path: Path, capsys: Ca
         assert told.startswith(f"rank {rank}: ProfilerStep#2 ")
         assert [word for word in told.split() if "#" in word] == ["ProfilerStep#2", "#3", "#4"]
     assert lines[first + 4] == "and 2 more ranks"
+    table = printed(capsys, "summary", target).split("\n  step  ", 1)[1].splitlines()[1:7]
+    assert [line.split("  ")[1] for line in table] == [
+        f"rank {n}: ProfilerStep#2" for n in range(6)
+    ]
+    steps = json.loads(printed(capsys, "summary", target, "--json"))["steps"]
+    assert [step["rank"] for step in steps] == [f"rank {n}" for n in range(6)] * 3
 
 
 def test_steps_of_one_rank_need_no_name_for_it(capsys: Capture) -> None:

@@ -21,6 +21,7 @@ from trace_util.gaps import Cause
 from trace_util.links import Links
 from trace_util.regime import Regime, regime
 from trace_util.roofline import KernelRate
+from trace_util.steps import step_ranks
 from trace_util.work import NO_SHAPES
 
 SUBJECTS: tuple[Callable[[Scene], Iterable[Finding]], ...] = (
@@ -70,20 +71,7 @@ def explanation(
         roofline=_no_roofline(scene),
         findings=tuple(sorted(found, key=lambda finding: order.index(finding.kind))),
         facts=scene.facts,
-        step_ranks=_step_ranks(scene),
-    )
-
-
-def _step_ranks(scene: Scene) -> tuple[str, ...]:
-    """The label of the rank that each step belongs to, where ranks were merged into the trace."""
-    trace = scene.trace
-    merged = trace.header.other.get("merged")
-    if not isinstance(merged, dict):
-        return ()
-    names = [trace.process_names.get(process, "") for process in trace.processes]
-    labels = [name.partition(":")[0] for name in names]  # as trace_util.merge names processes
-    return tuple(
-        labels[int(trace.events.process[step.index])] or "a rank" for step in scene.facts.steps
+        step_ranks=step_ranks(scene.trace, scene.facts.steps),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,15 @@ class StepFacts:
     last_gpu_end_ns: int | None
     wide: bool  # far longer than the median step
     index: int  # of the mark, in the columns of the events
+
+
+def step_ranks(trace: Trace, steps: Sequence[StepFacts]) -> tuple[str, ...]:
+    """The label of the rank that each step belongs to, where ranks were merged; else nothing."""
+    if not isinstance(trace.header.other.get("merged"), dict):
+        return ()
+    names = [trace.process_names.get(process, "") for process in trace.processes]
+    labels = [name.partition(":")[0] for name in names]  # as trace_util.merge names processes
+    return tuple(labels[int(trace.events.process[step.index])] or "a rank" for step in steps)
 
 
 def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[StepFacts, ...]:

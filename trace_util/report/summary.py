@@ -21,6 +21,7 @@ from trace_util.report.text import (
     wrapped,
 )
 from trace_util.report.versions import versions
+from trace_util.steps import step_ranks
 
 _RUN_VERSIONS = ("torch", "cuda", "driver", "triton")
 _LABEL = 9  # columns of the labels in front of the first lines
@@ -30,7 +31,7 @@ def summary_text(trace: Trace, facts: Facts, style: Style = PLAIN, top: int = 10
     """The summary of one trace; tables show their first ``top`` rows."""
     parts = [
         "\n".join(_head(trace, facts, style)),
-        tables.steps_table(facts, style, top),
+        tables.steps_table(facts, step_ranks(trace, facts.steps), style, top),
         tables.kernels_table(facts, style, top),
         tables.launches_table(facts, style, top),
         tables.ops_table(facts, style, top),

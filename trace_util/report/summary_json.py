@@ -14,6 +14,7 @@ from trace_util.facts import Facts
 from trace_util.report.oddities import oddities
 from trace_util.report.summary import categories
 from trace_util.report.versions import versions
+from trace_util.steps import step_ranks
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
@@ -21,6 +22,15 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 def encoded(value: Any) -> str:
     """Summaries as indented JSON; decimals are written out, so that no nanosecond is lost."""
     return msgspec.json.format(_ENCODER.encode(value), indent=2).decode() + "\n"
+
+
+def _steps(trace: Trace, facts: Facts) -> list[dict[str, Any]]:
+    """The steps in order, in a merged job each with the label of its rank."""
+    steps = [_in_us(step, leave_out=("index",)) for step in facts.steps]
+    ranks = step_ranks(trace, facts.steps)
+    if not ranks:
+        return steps
+    return [{"rank": rank, **step} for rank, step in zip(ranks, steps, strict=True)]
 
 
 def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
@@ -44,7 +54,7 @@ def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
         "gpu_busy_in_window_us": us(facts.window_busy_ns),
         "gpu_busy_share": facts.busy_share,
         "devices": [_device(facts, device) for device in facts.devices],
-        "steps": [_in_us(step, leave_out=("index",)) for step in facts.steps],
+        "steps": _steps(trace, facts),
         "kernels": {
             "count": facts.kernel_count,
             "distinct_names": len(facts.kernels),

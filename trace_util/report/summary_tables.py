@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from trace_util.facts import Facts
@@ -31,8 +32,8 @@ CAUSES = {
 _LONG_NAME = 40  # characters of a kernel's name that a table has room for
 
 
-def steps_table(facts: Facts, style: Style, top: int) -> str:
-    """The steps, in order."""
+def steps_table(facts: Facts, ranks: Sequence[str], style: Style, top: int) -> str:
+    """The steps, in order, in a merged job with the label of each one's rank."""
     if not facts.steps:
         return ""
     mark = unit_for([step.duration_ns for step in facts.steps])
@@ -45,12 +46,12 @@ def steps_table(facts: Facts, style: Style, top: int) -> str:
     ]
     rows = [
         (
-            step.name,
+            f"{rank}: {step.name}" if rank else step.name,
             mark.number(step.duration_ns),
             busy.number(step.gpu_busy_ns),
             *(f"{n:,}" for n in (step.kernels, step.memsets, step.copies, step.launches)),
         )
-        for step in facts.steps
+        for rank, step in zip_longest(ranks, facts.steps)
     ]
     title = f"steps: {len(facts.steps)}, median mark {duration(facts.median_step_ns)}"
     return _section(title, columns, rows, style, top)
