@@ -128,7 +128,7 @@ def _lane(paper: Paper, panel: Panel, lane: Lane) -> None:
         drawn = max(width - 0.6, SMALLEST)
         paint = bar.role.name.lower()
         paper.roles.add(bar.role)
-        paper.faded |= bar.faded
+        paper.faded |= bar.faded and lane.is_gpu
         paper.front.append(
             Box(
                 x1,
