@@ -98,20 +98,23 @@ def gated_linear(
     """`activation(x @ gate.T) * (x @ up.T)`, `[..., hidden]` in the dtype of `x`, sums in float32.
 
     `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. No gradients: see `FusedMLP`.
-    Raises `ValueError` for shapes or dtypes that do not match.
+    Raises `ValueError` for shapes, dtypes or devices that do not match.
     """
     if torch.compiler.is_compiling() and launch is None:
         return _opaque_gated_linear(x, packed, hidden, activation)
     checked_activation(activation)
-    if packed.shape != (packed_rows(hidden), x.shape[-1]) or packed.dtype != x.dtype:
+    matches = packed.dtype == x.dtype and packed.device == x.device
+    if packed.shape != (packed_rows(hidden), x.shape[-1]) or not matches:
         raise ValueError(
-            f"gated_linear: x is {list(x.shape)} {x.dtype}, packed is {list(packed.shape)} "
-            f"{packed.dtype}; for hidden={hidden} a packed weight of "
-            f"{[packed_rows(hidden), x.shape[-1]]} {x.dtype} is needed"
+            f"gated_linear: x is {list(x.shape)} {x.dtype} on {x.device}, packed is "
+            f"{list(packed.shape)} {packed.dtype} on {packed.device}; for hidden={hidden} a packed "
+            f"weight of {[packed_rows(hidden), x.shape[-1]]} {x.dtype} on {x.device} is needed"
         )
     with row("fused_mlp::gated_linear", x, packed):
         rows = x.reshape(-1, x.shape[-1])
         rows = rows if rows.stride(-1) == 1 else rows.contiguous()
+        # The pointer kernel takes its rows to lie one behind the other, as `pack` lays them.
+        packed = packed if packed.is_contiguous() else packed.contiguous()
         out = torch.empty(rows.shape[0], hidden, dtype=x.dtype, device=x.device)
         if out.numel():
             _start(rows, packed, out, activation, launch)

@@ -139,8 +139,21 @@ def test_strided_inputs_are_right(layout):
     assert relative_error(result, reference) < TOLERANCE[torch.float16]
 
 
+@pytest.mark.parametrize("tokens", (4, 40))
+@pytest.mark.parametrize("layout", ("columns first", "a part of wider rows"))
+def test_a_packed_weight_may_be_strided(layout, tokens):
+    x, packed, reference = _case(tokens, 20, 24, torch.float16)
+    wide = torch.cat([packed, packed], dim=1)
+    strided = packed.T.contiguous().T if layout == "columns first" else wide[:, :20]
+    with poisoned_outputs():
+        result = gated_linear(x, strided, 24)
+    assert relative_error(result, reference) < TOLERANCE[torch.float16]
+
+
 def test_mismatches_are_refused():
     x, packed, _ = _case(4, 16, 24, torch.float16)
+    with pytest.raises(ValueError, match=r"on meta; for hidden=24 .* on (cpu|cuda:0) is needed"):
+        gated_linear(x, packed.to("meta"), 24)
     with pytest.raises(ValueError, match=r"hidden=40 a packed weight of \[96, 16\]"):
         gated_linear(x, packed, 40)
     with pytest.raises(ValueError, match="torch.bfloat16"):
