@@ -20,21 +20,22 @@ B200 = Gpu(multiprocessors=148, copy_engine=True, hopper=False)
 A100 = Gpu(multiprocessors=108, copy_engine=False, hopper=False)
 
 
-def test_gated_gemm_in_the_interpreter():
-    kernel_cases.run("gated_gemm_cases", interpreted=True)
+def test_kernels_in_the_interpreter():
+    kernel_cases.run("gated_gemm_cases", "geglu_cases", interpreted=True)
 
 
 def test_kernels_compile_for_gpus_that_are_not_here():
-    kernel_cases.run("compile_cases", interpreted=False)
+    kernel_cases.run("compile_cases", interpreted=False, warm=True)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
-def test_gated_gemm_on_the_gpu():
-    kernel_cases.run("gated_gemm_cases", interpreted=False)
+@pytest.mark.parametrize("cases", ("gated_gemm_cases", "geglu_cases"))
+def test_kernels_on_the_gpu(cases):
+    kernel_cases.run(cases, interpreted=False)
 
 
-# The Hopper kernel: its logic here, its arithmetic in test_gated_gemm_on_the_gpu.
+# The Hopper kernel: its logic here, its arithmetic in test_kernels_on_the_gpu.
 
 
 def _run_hopper(tokens, dim, hidden, programs, stages=3, activation="silu"):

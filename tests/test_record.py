@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-from lesson_runs import ROOT, SMALL_MLP, run_lesson
+from lesson_runs import ROOT, SMALL_MLP, run_fresh_lesson, run_lesson
 from torch.profiler import ProfilerActivity, profile, schedule
+from warm_torch import run_warm
 
 from trace_util import TraceError
 from trace_util.claims import check
@@ -522,7 +522,7 @@ def test_only_the_recording_package_imports_torch():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 def test_lesson_on_the_gpu_records_kernels(tmp_path):
-    process = run_lesson(
+    process = run_fresh_lesson(
         "02_linear.py",
         "--trace_dir",
         str(tmp_path),
@@ -538,6 +538,8 @@ def test_lesson_on_the_gpu_records_kernels(tmp_path):
 
 def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
     program = (
+        "import sys\n"
+        "sys.argv = ['03_kernels_mlp.py']\n"
         "from kernels import get_kernel\n"
         "import torch\n"
         "torch.cuda.is_available = lambda: True\n"
@@ -553,15 +555,11 @@ def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
         "except TraceError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    script = tmp_path / "hub.py"
+    script.write_text(program)
+    home = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    done = run_warm(script, environment={**os.environ, **home})
+    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("--kernel hub: ") and done.stdout.count("\n") == 1
     assert "use --kernel triton, or see a run recorded on a GPU: trace-util explain" in done.stdout
 
@@ -692,12 +690,11 @@ def test_folder_that_a_run_made_and_left_empty_is_gone(tmp_path):
         "Path(sys.argv[1], 'trace').touch()\n"
         "raise KeyboardInterrupt\n"
     )
-    (tmp_path / "before").mkdir()
+    script, top = tmp_path / "program.py", tmp_path / "top"
+    script.write_text(program)
+    (top / "before").mkdir(parents=True)
     names = ("kept/by/a/file", "made/by/it", "before", "before/it")
-    subprocess.run(
-        [sys.executable, "-c", program, *(str(tmp_path / name) for name in names)],
-        cwd=ROOT, capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["before", "kept"]
-    assert (tmp_path / "kept/by/a/file/trace").exists()
-    assert not list((tmp_path / "before").iterdir())
+    run_warm(script, *(top / name for name in names))
+    assert sorted(path.name for path in top.iterdir()) == ["before", "kept"]
+    assert (top / "kept/by/a/file/trace").exists()
+    assert not list((top / "before").iterdir())

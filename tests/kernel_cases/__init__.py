@@ -1,7 +1,7 @@
 """Checks of the Triton kernels, the same in Triton's interpreter on a CPU and on a GPU.
 
 Triton decides when it is imported whether it interprets, so these run in processes of their own:
-`tests/test_geglu.py` and `tests/test_gated_gemm.py` start them, once on each kind of device.
+`tests/test_gated_gemm.py` starts them, once on each kind of device.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from warm_torch import ROOT, run_warm
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -38,21 +39,24 @@ GUARD = 64  # elements on either side of an output that no kernel may touch
 SENTINEL = 77.0
 
 
-def run(cases: str, *, interpreted: bool) -> None:
-    """Run one module of this package in a child process; fails with the child's report."""
-    path = Path(__file__).parent / f"{cases}.py"
+def run(*cases: str, interpreted: bool, warm: bool = False) -> None:
+    """Run modules of this package in a child process; fails with the child's report.
+
+    A warm one has Triton imported before, for no interpreter and no GPU.
+    """
+    paths = [str(Path(__file__).parent / f"{name}.py") for name in cases]
     environment = os.environ | {
         "TRITON_INTERPRET": "1" if interpreted else "0",
         "TRITON_DEFAULT_FP_FUSION": "1",  # Triton 3.9 warns where it is unset
     }
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
-        env=environment,
-        cwd=path.parents[2],
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *paths)
+    if warm:
+        child = run_warm(*words, environment=environment, timeout_s=280)
+    else:
+        child = subprocess.run(
+            [sys.executable, *words],
+            env=environment, cwd=ROOT, capture_output=True, text=True, timeout=280,
+        )  # fmt: skip
     if child.returncode:
         pytest.fail(child.stdout[-8000:] + child.stderr[-2000:], pytrace=False)
     assert " passed" in child.stdout
