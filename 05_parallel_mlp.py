@@ -11,11 +11,14 @@ You will see
   - one all-reduce a step, and no other communication;
   - the same kernels on every rank, each with 1/N of the arithmetic;
   - an all-reduce that nothing hides: no rank has work left while it runs;
-  - how much of a step that costs, which is what the ranks must win back.
+  - how much of a step that costs, which is what the ranks must win back;
+  - with --chunks, how work on one part of the batch hides the all-reduce of another.
 
 Run
   torchrun --nproc_per_node 2 05_parallel_mlp.py
   torchrun --nproc_per_node 2 05_parallel_mlp.py --batch 1 --seq 1     # all latency
+  torchrun --nproc_per_node 2 05_parallel_mlp.py --batch 2048           # enough work to share
+  torchrun --nproc_per_node 2 05_parallel_mlp.py --batch 2048 --chunks 2
   torchrun --nproc_per_node 2 05_parallel_mlp.py --device cpu --dim 64 --hidden 256
 """
 
@@ -35,6 +38,7 @@ add("--batch", type=record.size, default=64, help="sequences (default: 64)")
 add("--seq", type=record.size, default=128, help="tokens in a sequence (default: 128)")
 add("--dim", type=record.size, default=768, help="width of the model (default: 768)")
 add("--hidden", type=record.size, default=3072, help="width of all ranks together (default: 3072)")
+add("--chunks", type=record.size, default=1, help="parts of the batch (default: 1)")
 add("--dtype", choices=record.DTYPES, default="bf16", help="default: %(default)s")
 args = parser.parse_args()
 
@@ -47,12 +51,15 @@ args = parser.parse_args()
 rank, ranks = record.ranks(parser)
 if args.hidden % ranks:
     parser.error(f"argument --hidden: {args.hidden} cannot be split over {ranks} ranks")
+if args.batch % args.chunks:
+    parser.error(f"argument --chunks: {args.batch} sequences cannot be split in {args.chunks}")
+variant = f"tp{ranks}" + (f"_chunks{args.chunks}" if args.chunks > 1 else "")
 run = record.begin(
     parser,
     args,
     annotation="parallel_mlp_fwd",
-    variant=f"tp{ranks}",
-    tag=f"{args.batch}_{args.seq}_{args.dim}_{args.hidden}_tp{ranks}"
+    variant=variant,
+    tag=f"{args.batch}_{args.seq}_{args.dim}_{args.hidden}_{variant}"
     + parser.unusual(args, "dtype"),
     warm=True,
 )
@@ -70,13 +77,19 @@ down = weight(args.dim, args.hidden)  # [D, H]
 x = torch.randn(args.batch, args.seq, args.dim, device=run.device, dtype=run.dtype)  # [B, S, D]
 my_gate, my_up = (w.chunk(ranks)[rank] for w in (gate, up))  # [H / N, D]
 my_down = down.chunk(ranks, dim=1)[rank].contiguous()  # [D, H / N]
+chunks = x.chunk(args.chunks)  # views, [B / C, S, D]
 
 
 def step():
-    hidden = F.gelu(F.linear(x, my_gate), approximate="tanh") * F.linear(x, my_up)  # [B, S, H / N]
-    y = F.linear(hidden, my_down)  # [B, S, D], one part of the sum
-    dist.all_reduce(y)
-    return y
+    """In chunks, an all-reduce need not be waited for before the work on the next one."""
+    parts, pending = [], []
+    for some in chunks:
+        hidden = F.gelu(F.linear(some, my_gate), approximate="tanh") * F.linear(some, my_up)
+        parts.append(F.linear(hidden, my_down))  # [B / C, S, D], one part of the sum
+        pending.append(dist.all_reduce(parts[-1], async_op=args.chunks > 1))
+    for work in filter(None, pending):
+        work.wait()
+    return parts
 
 
 # ---------------------------------------------------------------------------------------------
@@ -127,10 +140,10 @@ with profile(
 # ---------------------------------------------------------------------------------------------
 # The sum over the ranks must be what one rank alone would have got, worked out in float64.
 
-first = x.reshape(tokens, args.dim)[:256].double()  # [256, D]
+first = chunks[0].reshape(-1, args.dim)[:256].double()  # [256, D]
 gate, up, down = (w.double() for w in (gate, up, down))
 reference = (F.gelu(first @ gate.T, approximate="tanh") * (first @ up.T)) @ down.T
-error = record.relative_error(step(), reference)
+error = record.relative_error(step()[0], reference)
 saved = record.save(run, prof, unprofiled=unprofiled, relative_error=error)
 dist.barrier()  # every rank's trace is there
 dist.destroy_process_group()
@@ -138,7 +151,9 @@ record.finish(
     saved,
     take_away=(
         "Split gate and up by columns and down by rows, and one all-reduce a step is enough.",
-        "That all-reduce stands between two steps: nothing runs beside it, all of it is exposed.",
+        "That all-reduce stands between two steps: nothing runs beside it, all of it is exposed."
+        if args.chunks == 1
+        else "Work on the next chunk hides an all-reduce, and every chunk costs launches.",
         f"All ranks at once: trace-util summary {record.shell_path(Path(args.trace_dir))}",
     ),
 )

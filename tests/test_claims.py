@@ -94,7 +94,7 @@ def test_claims_have_the_numbers_of_their_lesson() -> None:
         "02_linear": [f"2.{n}" for n in range(1, 7)],
         "03_simple_mlp": [f"3.{n}" for n in range(1, 9)],
         "03_kernels_mlp": [f"4.{n}" for n in range(1, 6)],
-        "05_parallel_mlp": [f"5.{n}" for n in range(1, 6)],
+        "05_parallel_mlp": [f"5.{n}" for n in range(1, 7)],
     }
 
 

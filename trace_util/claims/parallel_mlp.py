@@ -18,14 +18,14 @@ ALL = 0.95
 
 
 def one_all_reduce(scene: Scene) -> Ruling:
-    """5.1: one all-reduce a step, and no other communication."""
+    """5.1: one all-reduce a step, in chunks one for each, and no other communication."""
     own = scene.own
     by_step = _by_step(own)
     proof = own.proof("collectives of the first step", by_step[0])
     for step, rows in enumerate(by_step):
         name = own.facts.steps[step].name
         kinds = Counter(_operation(own.name(row)) for row in rows)
-        if kinds != {"allreduce": 1}:
+        if kinds != {"allreduce": _chunks(own)}:
             told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
             return contradicted(f"collectives in {name}: {told}", proof)
     return holds(proof, every_step(own, len(by_step)))
@@ -39,16 +39,19 @@ def after_the_last_product(scene: Scene) -> Ruling:
         products = _products(own, step)
         if not rows or not products:
             return contradicted(f"no {'collective' if products else 'matrix product'} in {name}")
-        if own.start_ns(rows[0]) < own.start_ns(products[-1]):
-            proof = own.proof("collective and last product", [rows[0], products[-1]])
-            return contradicted(f"the all-reduce of {name} begins before the last product", proof)
-    first = _by_step(own)[0]
-    return holds(own.proof("first step", [_products(own, 0)[-1], first[0]]))
+        for row, product in zip(rows, _last_products(own, products), strict=False):
+            if own.start_ns(row) < own.start_ns(product):
+                proof = own.proof("collective and last product", [row, product])
+                return contradicted(f"an all-reduce of {name} begins before its product", proof)
+    first = _last_products(own, _products(own, 0))[0], _by_step(own)[0][0]
+    return holds(own.proof("first step", first))
 
 
 def all_of_it_exposed(scene: Scene) -> Ruling:
     """5.3: nothing hides the all-reduce: no other work of the rank runs meanwhile."""
     own = scene.own
+    if _chunks(own) > 1:
+        return unseen("this run is in chunks; without --chunks it shows it")
     found = stretches(own.trace, own.links)
     if found is None or not found.comm_ns.sum():
         return unseen("the trace has no collectives")
@@ -61,6 +64,25 @@ def all_of_it_exposed(scene: Scene) -> Ruling:
     if exposed >= ALL * spent:
         return holds(*seen)
     return contradicted("other work runs during a part of it", *seen)
+
+
+def some_of_it_hidden(scene: Scene) -> Ruling:
+    """5.6: in chunks, the work on the next one hides a part of the all-reduces."""
+    own = scene.own
+    if _chunks(own) == 1:
+        return unseen("this run is not in chunks; --chunks 2 shows it")
+    found = stretches(own.trace, own.links)
+    if found is None or not found.comm_ns.sum():
+        return unseen("the trace has no collectives")
+    spent, exposed = int(found.comm_ns.sum()), int(found.exposed_ns.sum())
+    seen = [
+        Evidence("in collectives", spent, "ns"),
+        Evidence("of that with no other work", exposed / spent, "share"),
+        Evidence("of the steps' time", exposed / _total(found), "share"),
+    ]
+    if exposed < ALL * spent:
+        return holds(*seen)
+    return contradicted("no other work runs meanwhile", *seen)
 
 
 def _total(found: Stretches) -> int:
@@ -94,7 +116,7 @@ def a_part_of_the_arithmetic(scene: Scene) -> Ruling:
         return unseen("the trace does not say how many ranks or which sizes there were")
     if not own.run.products:
         return unseen("no shapes were recorded")
-    tokens = sizes["batch"] * sizes["seq"]
+    tokens = sizes["batch"] * sizes["seq"] // _chunks(own)
     part = sizes["hidden"] / ranks
     wanted = {(tokens, part, sizes["dim"]), (tokens, sizes["dim"], part)}
     spelled = ", ".join("x".join(map(str, product)) for product in sorted(own.run.products))
@@ -106,6 +128,13 @@ def a_part_of_the_arithmetic(scene: Scene) -> Ruling:
     if set(own.run.products) == wanted:
         return holds(*seen)
     return contradicted("the products have other shapes", *seen)
+
+
+def _chunks(own: Reading) -> int:
+    """The parts into which the run cuts its batch, each with an all-reduce of its own."""
+    flags = own.trace.header.run.get("flags")
+    told = flags.get("chunks") if isinstance(flags, dict) else None
+    return told if isinstance(told, int) and told > 0 else 1
 
 
 def _by_step(own: Reading) -> list[list[int]]:
@@ -126,6 +155,12 @@ def _products(own: Reading, step: int) -> list[int]:
     return own.ops(step, "aten::mm", "aten::addmm")
 
 
+def _last_products(own: Reading, products: list[int]) -> list[int]:
+    """The last product of each chunk of a step."""
+    each = max(1, len(products) // _chunks(own))
+    return products[each - 1 :: each]
+
+
 def _kernels(own: Reading) -> Counter[str]:
     rows = [row for step in own.steps for row in own.in_step(step, Kind.KERNEL)]
     return Counter(own.name(row) for row in rows)
@@ -136,13 +171,15 @@ def _rank(own: Reading) -> str:
 
 
 CLAIMS = (
-    Claim("5.1", "one all-reduce a step, and no other communication",
+    Claim("5.1", "one all-reduce a step, in chunks one for each, and no other communication",
           one_all_reduce, needs_gpu=False, needs_ops=False),
-    Claim("5.2", "the all-reduce comes after the step's last matrix product, whose parts it adds",
+    Claim("5.2", "the all-reduce comes after the last matrix product, whose parts it adds",
           after_the_last_product, needs_gpu=False),
     Claim("5.3", "nothing hides the all-reduce: no other work of the rank runs meanwhile",
           all_of_it_exposed, needs_gpu=False, needs_ops=False),
     Claim("5.4", "every rank launches the same kernels", same_kernels, needs_ops=False),
     Claim("5.5", "each rank does one part in N of every product",
           a_part_of_the_arithmetic, needs_gpu=False),
+    Claim("5.6", "in chunks, the work on the next one hides a part of the all-reduces",
+          some_of_it_hidden, needs_gpu=False, needs_ops=False),
 )  # fmt: skip

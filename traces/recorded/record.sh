@@ -19,13 +19,13 @@ lesson() { # script and its flags
 }
 
 if [ "$gpus" -gt 1 ]; then
-  for flags in "" "--batch 1 --seq 1" "--batch 512"; do
+  for flags in "" "--batch 1 --seq 1" "--batch 2048" "--batch 2048 --chunks "{2,4,8}; do
     echo "== 05_parallel_mlp.py $flags, on $gpus GPUs"
     # shellcheck disable=SC2086 - the flags are words
     "$python" -m torch.distributed.run --standalone --nproc_per_node "$gpus" 05_parallel_mlp.py \
       --device cuda --trace_dir "$target/05_parallel_mlp" $flags
   done
-  lesson 03_simple_mlp --batch 512 # the same work on one GPU, to compare with
+  lesson 03_simple_mlp --batch 2048 # the same work on one GPU, to compare with
   exit
 fi
 
