@@ -22,6 +22,7 @@ from trace_edits import (
     rename,
     set_run,
     together,
+    unlink,
 )
 
 from trace_util.cli import main
@@ -257,6 +258,16 @@ def test_step_that_lost_kernels_is_left_out(tmp_path: Path) -> None:
     assert compare_json(found)["warnings"] == [
         {"run": 1, "unlike": [], "incomplete": list(after.incomplete)}
     ]
+
+
+def test_gpu_time_without_launches_is_not_compared(tmp_path: Path) -> None:
+    found = compared(MLP, broken_copy(MLP, tmp_path, unlink(*GPU)))
+    (one,) = found.differences
+    reason = "21 GPU events name no launch, and so no step"
+    assert (one.gpu.differs, one.gpu.reason) == (None, reason)
+    assert (one.bytes_saved, one.bytes_reason) == (None, reason)
+    assert found.runs[1].times.gpu is None
+    assert found.runs[1].incomplete == (f"{reason}: the GPU figures of a step are too low",)
 
 
 def test_cut_file_is_compared_with_a_warning_and_no_conclusion(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import RECORDED
-from trace_edits import GPU, broken_copy, remove, remove_all
+from trace_edits import GPU, broken_copy, remove, remove_all, unlink
 
 from trace_util.claims import Check, check
 from trace_util.events import UsageError
@@ -96,6 +96,28 @@ def test_gpu_work_of_lost_kernels_is_not_judged(text: str, where: str, tmp_path:
     (one,) = expecting(text, path=copy).expectations
     assert not one.holds
     assert one.reason.endswith(f" cannot be known: {where} lost the kernels of a launch")
+
+
+@pytest.mark.parametrize("text", ["kernels_per_step <= 4", "gpu_busy_us_per_step < 10"])
+def test_gpu_work_without_launches_is_not_judged_by_step(text: str, tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, unlink(*GPU))
+    (one,) = expecting(text, path=copy).expectations
+    assert not one.holds
+    assert one.reason.endswith("cannot be known: 21 GPU events name no launch, and so no step")
+    (whole,) = expecting("kernels == 15", path=copy).expectations
+    assert whole.holds
+    (one,) = check(read_trace(copy), expectations=[text], allow_incomplete=True).expectations
+    assert one.holds
+
+
+def test_claims_about_the_gpu_are_unseen_without_launches(tmp_path: Path) -> None:
+    found = check(read_trace(broken_copy(MLP, tmp_path, unlink(*GPU))))
+    (five,) = [claim for claim in found.claims if claim.id == "3.1"]
+    assert (five.verdict, five.reason) == (
+        "unseen",
+        "21 GPU events name no launch, and so no step",
+    )
+    assert found.passed
 
 
 def test_host_facts_are_judged_beside_lost_kernels(tmp_path: Path) -> None:

@@ -518,6 +518,19 @@ def test_lost_kernels_are_told(tmp_path):
     )
 
 
+def test_work_without_a_launch_makes_no_idle_gpu(tmp_path):
+    made = full_steps(**unprofiled(180))
+    for event in made.events:
+        if event["cat"] == "kernel":
+            event["args"] = {"device": 0, "stream": 7}
+    told = explanation(made.read(tmp_path))
+    assert told.regime.name != "overhead-bound"
+    assert {value.name: value.amount for value in told.evidence}["step_gpu_busy"] is None
+    assert claim(found(made, tmp_path, "work-without-launch")) == (
+        "3 GPU events name no launch, and so no step: what a step takes on the GPU is not known"
+    )
+
+
 def test_steps_without_their_kernels_are_left_out(tmp_path):
     made = full_steps(**unprofiled(300))
     lost = [e for e in made.events if e["cat"] == "kernel"][1:]

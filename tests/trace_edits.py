@@ -64,6 +64,17 @@ def remove_all(*categories: str) -> Callable[[Document], None]:
     return edit
 
 
+def unlink(*categories: str) -> Callable[[Document], None]:
+    """Take away what GPU events are linked to their launch and their op by."""
+
+    def edit(document: Document) -> None:
+        for event in complete(document, "", *categories):
+            for name in ("correlation", "External id"):
+                event["args"].pop(name, None)
+
+    return edit
+
+
 def rename(old: str, new: str, *categories: str) -> Callable[[Document], None]:
     """Replace a part of all names that hold it."""
 

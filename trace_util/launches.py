@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from trace_util.beneath import launched_rows
 from trace_util.blocks import rows_where
 from trace_util.calls import Call, is_any
-from trace_util.events import GPU_KINDS, Kind, Trace
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
+from trace_util.kernel_names import decode
 from trace_util.links import Links
+from trace_util.tally import distinct
 from trace_util.timeline import Indexes
 
 
@@ -57,3 +59,23 @@ def first_of_each_launch(trace: Trace, links: Links, gpu: Indexes) -> Indexes:
     opens = np.ones(len(linked), dtype=bool)
     opens[1:] = launch[1:] != launch[:-1]
     return linked[opens]
+
+
+def unplaced_work(trace: Trace, links: Links) -> Indexes:
+    """The GPU events that a step may have launched, without a word on which one, as rows.
+
+    Neither their launch nor their op was recorded. Those before any other work are left out: they
+    were queued before the recording; and collectives, whose step is that of the work before them
+    (:mod:`trace_util.job.stretches`). Where no call was recorded at all, steps go by time instead.
+    """
+    events = trace.events
+    gpu = rows_where(events.is_kind(*GPU_KINDS))
+    placed = (links.launch[gpu] >= 0) | (links.op[gpu] >= 0)
+    alone = gpu[~placed]
+    if not len(alone) or not events.is_kind(*CALL_KINDS).any():
+        return alone[:0]
+    if placed.any():
+        alone = alone[events.start_ns[alone] >= events.start_ns[gpu[placed]].min()]
+    names = distinct(events.name[alone]).tolist()
+    talks = [index for index in names if decode(trace.names[index]).role == "communication"]
+    return alone[~np.isin(events.name[alone], talks)]

@@ -13,6 +13,7 @@ from trace_util.computed import Computed, computed
 from trace_util.events import Kind, Trace
 from trace_util.evidence import EventRow, Evidence
 from trace_util.facts import Facts, trace_facts
+from trace_util.launches import unplaced_work
 from trace_util.links import Indexes, Links, link
 from trace_util.ranges import Range, range_of
 from trace_util.runs import ANNOTATIONS, Run, run_of
@@ -53,6 +54,13 @@ class Reading:
             else "nothing was launched: the run was on the CPU",
             "missing": "kernels were launched, but what the GPU did was not recorded",
         }.get(self.facts.gpu_activity)
+
+    @cached_property
+    def unplaced(self) -> str:
+        """Why the GPU work of a step cannot be known, "" where it can."""
+        count = len(unplaced_work(self.trace, self.links))
+        events = "a GPU event names" if count == 1 else f"{count:,} GPU events name"
+        return f"{events} no launch, and so no step" if count else ""
 
     def name(self, row: int) -> str:
         """The name of an event."""

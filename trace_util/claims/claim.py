@@ -40,7 +40,7 @@ class Claim:
         return self._hidden_in(own)
 
     def _hidden_in(self, reading: Reading) -> str | None:
-        if self.needs_gpu and (reason := reading.no_gpu):
+        if self.needs_gpu and (reason := reading.no_gpu or reading.unplaced):
             return reason
         if self.needs_ops and reading.facts.graph_launches:
             return "a CUDA graph was replayed: its ops ran when it was captured, before recording"
@@ -52,7 +52,7 @@ def _missing(scene: Scene) -> str | None:
         return "the eager run is needed to compare with; --against names its trace"
     if scene.compiled is None:
         return "the compiled run is needed to compare with; --against names its trace"
-    return None
+    return scene.eager.unplaced or scene.compiled.unplaced or None
 
 
 def every_step(reading: Reading, count: int) -> Evidence:

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
-from trace_util.claims.quantities import Quantities, known_name, needs_kernels, one_value
+from trace_util.claims.quantities import (
+    Quantities,
+    known_name,
+    needs_kernels,
+    needs_launches,
+    one_value,
+)
 from trace_util.claims.sense import refuse_nonsense
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, UsageError
 from trace_util.evidence import Evidence, Value
@@ -79,6 +85,8 @@ def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool
         raise NotKnown(f"{name} cannot be known: {own.no_gpu or 'the trace does not say it'}")
     if not lossy_too and needs_kernels(name) and (reason := _lost(own, step if of_step else None)):
         raise NotKnown(f"{name} cannot be known: {reason}")
+    if not lossy_too and needs_launches(name) and own.unplaced:
+        raise NotKnown(f"{name} cannot be known: {own.unplaced}")
     return value
 
 

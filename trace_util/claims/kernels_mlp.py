@@ -92,7 +92,7 @@ def _unlike(scene: Scene, other: Reading) -> str | None:
     found = run_differences(other.run, scene.own.run)
     if found:
         return f"the runs are unlike: {'; '.join(found)}"
-    return other.no_gpu
+    return other.no_gpu or other.unplaced or None
 
 
 def any_shape(scene: Scene) -> Ruling:

@@ -23,6 +23,10 @@ _OF_GPU_WORK = (
     "kernels", "gpu_busy", "graph_kernels", "copies", "memsets", "collectives", "communication",
     "exposed",
 )  # fmt: skip
+# The facts of the work that each step launched.
+_OF_LAUNCHED_WORK = (
+    "kernels_per_step", "copies_per_step", "memsets_per_step", "gpu_busy_us_per_step",
+)  # fmt: skip
 TEXTS = ("gpu", "gpu_activity")  # the facts that are no numbers
 
 
@@ -122,6 +126,11 @@ def _communication(own: Reading) -> dict[str, tuple[Scalar, ...]]:
 def needs_kernels(name: str) -> bool:
     """Whether a fact counts or measures GPU work."""
     return name.startswith(_OF_GPU_WORK)
+
+
+def needs_launches(name: str) -> bool:
+    """Whether a fact is of the GPU work that each step launched."""
+    return name in _OF_LAUNCHED_WORK
 
 
 def one_value(value: Scalar | tuple[Scalar, ...]) -> Scalar | tuple[Scalar, ...]:

@@ -4,7 +4,8 @@ events that prove it. Marks guesses, and tests expectations as a gate for contin
 Runs of the same lesson in another variant that lie beside the trace are compared with it. The exit
 code is 1 when a claim is contradicted without a known reason, or a guess or an expectation fails,
 and 2 when one of them makes no sense: an unknown fact, a typing error.
-Expectations of a file that is cut off or damaged, or whose kernels were lost, fail unjudged.
+Expectations of a file that is cut off or damaged, or whose kernels were lost or name no launch,
+fail unjudged.
 count("NAME") is about whole names, in their case: count("nvjet*") is about all that begin so, and
 count("*gemm*") about all that hold it. A share is 0 to 1, or has a %.
 Facts that can be named are those under "facts" in the JSON output.

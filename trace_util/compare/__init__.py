@@ -157,6 +157,8 @@ def _incomplete(own: Reading, by_step: bool) -> Iterator[str]:
         yield f"{left} lost kernels: {done}"
     elif own.facts.lost_launches:
         yield "launches lost their kernels: the GPU figures are too low"
+    if by_step and own.unplaced:
+        yield f"{own.unplaced}: the GPU figures of a step are too low"
 
 
 def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Difference:
@@ -169,6 +171,7 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
     before, after = step_times(base), step_times(other)
     clocks = unlike_clocks(base, other)
     flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
+    vague = flaw or base.unplaced or other.unplaced
     return Difference(
         index=index,
         unlike=unlike,
@@ -182,7 +185,7 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
         if clocks
         else distinction(before.unprofiled, after.unprofiled),
         cpu=Distinction(None, flaw) if flaw else distinction(before.cpu, after.cpu),
-        gpu=Distinction(None, flaw) if flaw else distinction(before.gpu, after.gpu),
+        gpu=Distinction(None, vague) if vague else distinction(before.gpu, after.gpu),
     )
 
 
@@ -213,6 +216,8 @@ def _saved(
     if _on_cpu(base, other):
         return None, "neither run used a GPU"
     flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
+    if by_step:
+        flaw = flaw or base.unplaced or other.unplaced
     if flaw:
         return None, flaw
     if base.no_gpu or other.no_gpu:

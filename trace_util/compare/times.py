@@ -17,7 +17,8 @@ class Times:
     clock: str | None  # of the unprofiled time: "cuda_event" or "wall"
     after_profiler: bool | None  # whether it is an upper bound, taken after the profiler had run
     cpu: Range | None  # profiled: the annotated part of each step after the first, or its mark
-    gpu: Range | None  # of the work that each step launched; steps that lost kernels left out
+    # Of the work that each step launched; steps that lost kernels left out.
+    gpu: Range | None
 
 
 def step_times(own: Reading) -> Times:
@@ -32,7 +33,7 @@ def step_times(own: Reading) -> Times:
         after_profiler=late if isinstance(late, bool) else None,
         cpu=own.dispatch() or range_of(marks[1:] or marks),
         gpu=range_of([own.facts.steps[index].gpu_busy_ns for index in sound_steps(own)])
-        if own.no_gpu is None
+        if own.no_gpu is None and not own.unplaced
         else None,
     )
 

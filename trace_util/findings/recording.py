@@ -11,6 +11,7 @@ from trace_util.findings.finding import Finding, count, ns, rows_of, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
 from trace_util.gaps import PROFILER_OVERHEADS, Cause
+from trace_util.launches import unplaced_work
 from trace_util.links import Step
 from trace_util.tally import distinct
 from trace_util.wholeness import has_two_texts, is_cut_off, is_damaged, left_out
@@ -24,6 +25,7 @@ def recording(scene: Scene) -> Iterator[Finding]:
     yield from not_whole(scene)
     yield from gpu_activity_missing(scene)
     yield from kernels_lost(scene)
+    yield from work_without_launch(scene)
     yield from wide_steps(scene)
     yield from profiler_rows(scene)
     yield from hidden_overlaps(scene)
@@ -114,6 +116,23 @@ def kernels_lost(scene: Scene) -> Iterator[Finding]:
         (count("lost", facts.lost_launches), text("steps", steps)),
         "any",
         "synchronise before the profiler stops, or record fewer steps",
+    )
+
+
+def work_without_launch(scene: Scene) -> Iterator[Finding]:
+    """GPU work of which the trace does not say which step launched it."""
+    rows = unplaced_work(scene.trace, scene.links)
+    if not len(rows) or not scene.facts.steps:
+        return
+    yield Finding(
+        "work-without-launch",
+        FindingKind.ARTEFACT,
+        "{events:GPU event names/GPU events name} no launch, and so no step: what a step takes on "
+        "the GPU is not known",
+        (count("events", len(rows)),),
+        "any that began after the first work of a known launch",
+        "",
+        rows_of(rows),
     )
 
 

@@ -14,6 +14,7 @@ from trace_util.events import GPU_KINDS, Kind, Trace
 from trace_util.facts import Facts, trace_facts
 from trace_util.gaps import Cause
 from trace_util.kernel_names import KernelName, decode
+from trace_util.launches import unplaced_work
 from trace_util.links import Links, link
 from trace_util.roofline import KernelRate, kernel_rates
 from trace_util.steps import StepFacts
@@ -39,8 +40,13 @@ class Scene:
 
     @cached_property
     def step_gpu_ns(self) -> float | None:
-        """The median GPU time of a sound step; ``None`` without steps or GPU activity."""
+        """The median GPU time of a sound step; ``None`` without steps or GPU activity.
+
+        Also where GPU work names no launch: then it is not known whose it is.
+        """
         if not self.sound_steps or self.facts.gpu_activity != "recorded":
+            return None
+        if len(unplaced_work(self.trace, self.links)):
             return None
         return middle([step.gpu_busy_ns for step in self.sound_steps])
 
