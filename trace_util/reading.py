@@ -17,6 +17,7 @@ from trace_util.launches import unplaced_work
 from trace_util.links import Indexes, Links, link
 from trace_util.ranges import Range, range_of
 from trace_util.runs import ANNOTATIONS, Run, run_of
+from trace_util.slim import GPU
 from trace_util.wholeness import why_incomplete
 
 SHOWN = 6  # events of one piece of evidence; more prove nothing more
@@ -61,6 +62,13 @@ class Reading:
         count = len(unplaced_work(self.trace, self.links))
         events = "a GPU event names" if count == 1 else f"{count:,} GPU events name"
         return f"{events} no launch, and so no step" if count else ""
+
+    @property
+    def left_out(self) -> str:
+        """Why ops are missing that were recorded, "" where none is."""
+        note = self.trace.header.other.get("slimmed")
+        is_slim = isinstance(note, dict) and note.get("keep") == GPU
+        return "this copy was slimmed to the GPU's work, and most ops left out" if is_slim else ""
 
     def name(self, row: int) -> str:
         """The name of an event."""

@@ -7,7 +7,7 @@ import re
 from trace_util.claims.claim import every_step, lost_launches
 from trace_util.claims.known import known_reason
 from trace_util.claims.scene import Scene
-from trace_util.claims.verdict import Ruling, contradicted, holds
+from trace_util.claims.verdict import Ruling, contradicted, holds, unseen
 from trace_util.events import Kind
 from trace_util.evidence import Evidence
 from trace_util.naming.parts import KernelName
@@ -74,6 +74,8 @@ COMPILED_ROWS = (
 def compiled_rows(scene: Scene) -> Ruling:
     """1.9: compiled steps show the rows of Dynamo, AOTDispatcher and Inductor."""
     own = scene.own
+    if own.left_out:
+        return unseen(own.left_out)
     proof: list[int] = []
     for step in own.steps:
         rows = own.in_step(step, Kind.CPU_OP, Kind.USER_ANNOTATION)

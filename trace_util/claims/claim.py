@@ -20,7 +20,7 @@ class Claim:
     judge: Callable[[Scene], Ruling]
     of: str = "any"  # "eager", "compile", "any" or "both"
     needs_gpu: bool = True  # whether only GPU events or launches can show it
-    needs_ops: bool = True  # whether a replayed CUDA graph, which runs no ops, hides it
+    needs_ops: bool = True  # whether a replayed CUDA graph hides it, which runs no ops
 
     def check(self, scene: Scene) -> ClaimCheck:
         """The claim with its verdict."""
@@ -42,6 +42,8 @@ class Claim:
     def _hidden_in(self, reading: Reading) -> str | None:
         if self.needs_gpu and (reason := reading.no_gpu or reading.unplaced):
             return reason
+        if self.needs_ops and reading.left_out:
+            return reading.left_out
         if self.needs_ops and reading.facts.graph_launches:
             return "a CUDA graph was replayed: its ops ran when it was captured, before recording"
         return None

@@ -22,6 +22,7 @@ from trace_util.claims.quantities import (
 from trace_util.claims.sense import refuse_nonsense
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, UsageError
 from trace_util.evidence import Evidence, Value
+from trace_util.kernel_names import decode
 from trace_util.reading import Reading
 from trace_util.wholeness import why_incomplete
 
@@ -104,7 +105,10 @@ def _count(name: str, own: Reading, lossy_too: bool) -> int:
     rows = named(own, name)
     if not rows and own.facts.gpu_activity == "missing":
         raise NotKnown(f'count("{name}") cannot be known: {own.no_gpu}')
-    of_gpu = not rows or bool(own.trace.events.is_kind(*GPU_KINDS)[rows[0]])
+    is_work = bool(rows) and bool(own.trace.events.is_kind(*GPU_KINDS)[rows[0]])
+    if own.left_out and not (is_work or decode(name).is_known or lossy_too):
+        raise NotKnown(f'count("{name}") cannot be known: {own.left_out}')
+    of_gpu = is_work or not rows
     if not lossy_too and of_gpu and (reason := _lost(own, None)):
         raise NotKnown(f'count("{name}") cannot be known: {reason}')
     return len(rows)

@@ -59,6 +59,8 @@ def four_kernels(scene: Scene) -> Ruling:
 def no_compiler(scene: Scene) -> Ruling:
     """4.2: no Dynamo, guard or prologue rows."""
     own = scene.own
+    if not own.facts.ops:
+        return unseen("no op was recorded, of the compiler's or any other")
     found = [
         row
         for step in own.steps
@@ -117,8 +119,11 @@ def any_shape(scene: Scene) -> Ruling:
         own.proof(f"hand-written: {_launch(own)}", _fused(own, 0)),
         compiled.proof(f"Inductor's: {_launch(compiled)}", _fused(compiled, 0)),
     )
-    if theirs.median_ns <= ours.median_ns or not distinction(theirs, ours).differs:
+    beside = distinction(theirs, ours)
+    if theirs.median_ns <= ours.median_ns or beside.differs is False:
         return holds(*seen)
+    if beside.differs is None:
+        return unseen(f"not distinguishable: {beside.reason}", *seen)
     return differs(
         "Inductor tunes its kernel by timing a few configurations when it compiles, and the one "
         "that it took in this run is slower than the one that was written by hand",

@@ -39,6 +39,8 @@ def _ops(own: Reading, step: int) -> str:
 def metadata_only(scene: Scene) -> Ruling:
     """2.2: aten::t, aten::transpose and aten::as_strided launch nothing."""
     own = scene.own
+    if not own.facts.launches:
+        return unseen("no launch was recorded, beneath whatever op")
     found = [op for op in own.facts.ops if op.name in METADATA]
     seen = [Evidence(f"launches beneath {op.count} {op.name}", op.launches) for op in found]
     missing = [name for name in METADATA if all(op.name != name for op in found)]
@@ -79,7 +81,7 @@ def bias_in_the_epilogue(scene: Scene) -> Ruling:
 def same_kernel(scene: Scene) -> Ruling:
     """2.4: compiled, the very same kernel; aten::t is gone; nothing to fuse."""
     assert scene.eager is not None and scene.compiled is not None
-    if reason := unlike(scene):
+    if reason := unlike(scene) or scene.compiled.left_out:
         return unseen(reason)
     before, after = _names(scene.eager), _names(scene.compiled)
     if not before or not after:

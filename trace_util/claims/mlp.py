@@ -89,6 +89,8 @@ def shared_tile(scene: Scene) -> Ruling:
         if len(rows) != 3:
             return contradicted(f"{len(rows)} GEMMs in {name}", proof)
         tiles = [own.computed(row).name.tile for row in rows]
+        if None in tiles:
+            return unseen("the names of the GEMMs do not say their tiles", proof)
         same, other = own.name(rows[0]) == own.name(rows[1]), tiles[2] != tiles[0]
         if not (same and other):
             return _other_tiles(scene, proof, Evidence("tiles", _spelled(tiles)))
@@ -102,7 +104,8 @@ def shared_tile(scene: Scene) -> Ruling:
         seen.append(Evidence("GFLOP of each", _spelled([f"{f / 1e9:.1f}" for f in flops if f])))
         if len(set(flops)) > 1:
             return contradicted("the three GEMMs do not have the same work", *seen)
-    return holds(*seen)
+    unknown = "" if None not in flops else "their work was not compared: no shapes were recorded"
+    return holds(*seen, note=unknown)
 
 
 def _flops(own: Reading, kernel: int) -> int | None:

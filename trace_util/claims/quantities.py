@@ -49,7 +49,7 @@ def _whole(own: Reading) -> dict[str, Scalar]:
         "gpu_activity": facts.gpu_activity,
         "events_total": sum(trace.phases.values()),
         "complete_events": trace.phases.get("X", 0),
-        "cpu_ops": int(trace.events.is_kind(Kind.CPU_OP).sum()),
+        "cpu_ops": None if own.left_out else int(trace.events.is_kind(Kind.CPU_OP).sum()),
         "steps": len(facts.steps),
         "window_us": _us(facts.window_ns),
         "median_step_us": _us(facts.median_step_ns),
@@ -101,7 +101,7 @@ def _per_step(own: Reading) -> dict[str, tuple[Scalar, ...]]:
     return found | {
         "launches_per_step": tuple(step.launches for step in steps),
         "duration_us_per_step": tuple(_us(step.duration_ns) for step in steps),
-        "cpu_us_per_step": tuple(_us(step.cpu_ns) for step in steps),
+        "cpu_us_per_step": tuple(None if own.left_out else _us(step.cpu_ns) for step in steps),
     }
 
 
