@@ -6,7 +6,8 @@
 
 The traces are made from a recorded one: its steps are repeated, with times, step numbers and ids
 that go on. Every reader is a process of its own, the readers take turns, and the time is that of
-the whole process, start to end, as a person waits for it. Prints a table and, last, one JSON line.
+the whole process, start to end, as a person waits for it. Prints a table for each size, one of the
+command line's own start and of a summary (``--mb`` without a number: only that), and a JSON line.
 """
 
 import argparse
@@ -20,11 +21,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import command_line
+from processes import Run, measured
 from readers import READERS, ROOT, perfetto_bundle
 
 CHILD = Path(__file__).with_name("readers.py")
@@ -33,35 +35,6 @@ RECORDED = ROOT / "traces/recorded/nvidia-h200/03_simple_mlp/64_128_768_3072_eag
 SLOW_S = 60  # a reader that takes longer runs in the first round only
 PEERS = Path(tempfile.gettempdir()) / "trace-reader-peers"
 REQUIREMENTS = ["msgspec", "numpy", "orjson", "gpu-idle==0.1.*", "HolisticTraceAnalysis==0.5.*"]
-
-
-class Run(NamedTuple):
-    """One process: wall seconds, processor seconds, peak memory, and what it printed."""
-
-    seconds: float
-    processor_s: float
-    peak_mib: float
-    answer: dict[str, Any]
-
-
-def measured(command: list[str]) -> Run:
-    """Run a command to its end."""
-    began = time.perf_counter()
-    # With bytecode, as installed packages have it: the first round writes it where it is missing.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
-    answer = json.loads(output.decode().strip().rsplit("\n", 1)[-1])
-    return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, answer)
 
 
 def available(python: Path, skip: list[str]) -> Iterator[str]:
@@ -101,7 +74,7 @@ def compare(path: Path, names: list[str], rounds: int, python: Path) -> dict[str
             "mb_per_s": megabytes / statistics.median(run.seconds for run in each),
             "peak_mib": max(run.peak_mib for run in each),
             "runs": len(each),
-            "answer": each[0].answer,
+            "answer": json.loads(each[0].output.strip().rsplit("\n", 1)[-1]),
         }
         for name, each in runs.items()
     }
@@ -137,6 +110,15 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
 
 
+def made(trace: Path, megabytes: int, folder: Path) -> Path:
+    """A trace of this size, of a recorded one."""
+    path = folder / f"{megabytes}.json"
+    # By a process of its own: a child's peak memory is never less than its parent's.
+    maker = [sys.executable, str(MAKER), str(trace), str(path), str(megabytes)]
+    subprocess.run(maker, check=True)
+    return path
+
+
 def set_up(folder: Path) -> None:
     """Install the other tools into an environment of their own."""
     for command in (
@@ -152,13 +134,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--mb", type=int, nargs="+", default=[100], help="sizes of the traces")
+    parser.add_argument("--mb", type=int, nargs="*", default=[100], help="sizes of the traces")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each reader")
     parser.add_argument(
         "--skip", nargs="+", default=[], choices=READERS, help="readers to leave out"
     )
     parser.add_argument("--trace", type=Path, default=RECORDED, help="the recorded trace to repeat")
     parser.add_argument("--peers", type=Path, default=PEERS, help="environment of the other tools")
+    parser.add_argument(
+        "--starts", type=int, default=15, help="runs of each command line; 0 leaves them out"
+    )
     parser.add_argument("--setup", action="store_true", help="make that environment, and no more")
     args = parser.parse_args()
     if args.setup:
@@ -167,17 +152,19 @@ def main() -> None:
     python = args.peers / "bin/python"
     names = list(available(python, args.skip))
     print(machine())
-    record = {"machine": machine(), "trace": args.trace.name, "rounds": args.rounds, "sizes": {}}
+    record: dict[str, Any] = {"machine": machine(), "trace": args.trace.name}
+    record |= {"rounds": args.rounds, "sizes": {}}
     with tempfile.TemporaryDirectory() as folder:
         for megabytes in args.mb:
-            path = Path(folder) / f"{megabytes}.json"
-            # By a process of its own: a child's peak memory is never less than its parent's.
-            maker = [sys.executable, str(MAKER), str(args.trace), str(path), str(megabytes)]
-            subprocess.run(maker, check=True)
+            path = made(args.trace, megabytes, Path(folder))
             results = compare(path, names, args.rounds, python)
             print(f"\n{table(f'{megabytes} MB', results)}")
             record["sizes"][megabytes] = results
             path.unlink()
+        if args.starts:
+            found = command_line.waits(made(args.trace, 10, Path(folder)), args.starts)
+            print(f"\n{command_line.table(found)}")
+            record["commands"] = found
     print(f"\n{json.dumps(record)}")
 
 

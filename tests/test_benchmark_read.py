@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import RECORDED, ROOT
@@ -56,12 +57,17 @@ def test_readers_find_the_same_events(large: Path) -> None:
     assert len(set(found.values())) == 1, found
 
 
-def test_table_has_a_row_for_each_reader(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     spec = importlib.util.spec_from_file_location("read_benchmark", BENCHMARKS / "read.py")
     assert spec is not None and spec.loader is not None
-    read = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(read)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_table_has_a_row_for_each_reader(large: Path, read: Any) -> None:
     results = read.compare(large, ["ours", "json"], 2, Path("unused"))
     lines = read.table("1 MB", results).splitlines()
     assert [line.split("|")[1].strip() for line in lines] == [
@@ -72,3 +78,21 @@ def test_table_has_a_row_for_each_reader(large: Path, monkeypatch: pytest.Monkey
     ]
     assert lines[2].endswith("| 1.00 | 1.00 |")
     assert all(0 < each["seconds"] < 60 and each["peak_mib"] > 5 for each in results.values())
+
+
+def test_command_line_is_timed_beside_numpy(large: Path, read: Any) -> None:
+    found = read.command_line.waits(large, 2)
+    rows = [line.split("|")[1:-1] for line in read.command_line.table(found).splitlines()[2:]]
+    assert [row[0].strip(" `") for row in rows] == [
+        "python -c pass",
+        "python -c 'import numpy'",
+        "trace-util --help",
+        "trace-util summary ONE_EVENT --json",
+        "trace-util summary TEN_MB --json",
+        "trace-util summary TEN_MB",
+    ]
+    assert all(each["runs"] == 2 and 0 < each["processor_s"] < 60 for each in found.values())
+    # Neither Python nor `--help` loads NumPy, which takes the most of a summary of little.
+    least = [each["processor_s_min"] for each in found.values()]
+    assert max(least[0], least[2]) < min(least[3:])
+    assert not rows[1][-1].strip()

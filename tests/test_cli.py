@@ -31,6 +31,24 @@ def test_terminal_that_knows_only_ascii_gets_ascii(name):
     assert " us" in done.stdout and "?" not in done.stdout
 
 
+def test_help_is_as_wide_as_the_terminal():
+    def widest(columns: str) -> int:
+        told = run("summary --help", COLUMNS=columns).stdout
+        options = told.partition("options:")[2].partition("examples:")[0]
+        return max(map(len, options.splitlines()))
+
+    assert 40 < widest("60") <= 58 and 80 < widest("200") <= 198
+
+
+def test_nothing_is_searched_for_cycles_at_the_end():
+    program = (
+        "import gc, sys; sys.argv[1:] = ['decode', 'x']; from trace_util.cli import main; main(); "
+        "print(gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "True True"
+
+
 def test_closed_output_is_no_error():
     done = run(f"summary {TRACE} >&-")
     assert done.returncode == 0 and "Traceback" not in done.stderr

@@ -88,5 +88,5 @@ def is_any(call: NDArray[np.uint8], wanted: Sequence[Call]) -> NDArray[np.bool_]
     """Mask ``[n]`` of the calls that are one of the wanted ones."""
     found = np.zeros(len(call), dtype=bool)
     for one in wanted:
-        found |= call == one
+        found |= call == int(one)  # a plain number, or NumPy compares as int64
     return found

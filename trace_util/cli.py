@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from trace_util.standard_output import (
     INTERRUPTED,
@@ -78,9 +79,11 @@ def _run(arguments: Sequence[str]) -> int:
         prog=f"trace-util {name}",
         description=command.__doc__,
         epilog=getattr(command, "EXAMPLE", None),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=80),
     )
     command.add_arguments(parser)
+    # Only now, since it asks how wide the terminal is: `shutil`, which that takes, is slow to load.
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     code: int = command.run(parser.parse_args(rest))
     return code
 
@@ -160,6 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _said(message, 2 if isinstance(error, UsageError) else 1)
     finally:
         sys.stdout = before
+        if arguments is None:
+            gc.freeze()  # no search for cycles at exit: the system takes all memory back
 
 
 def _answered(arguments: Sequence[str]) -> int:

@@ -73,7 +73,7 @@ class LaunchShape(NamedTuple):
     occupancy: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Events:
     """Complete events in file order; every column is ``[n]``.
 
@@ -117,7 +117,7 @@ class Events:
         """Mask ``[n]`` of the events of the given kinds."""
         found = np.zeros(len(self.kind), dtype=bool)
         for kind in kinds:
-            found |= self.kind == kind
+            found |= self.kind == int(kind)  # a plain number, or NumPy compares as int64
         return found
 
 
@@ -133,7 +133,7 @@ class Header:
     other: dict[str, Any] = field(default_factory=dict)  # every other top-level key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A trace file, read: header, events, the tables that they index, and what was odd."""
 

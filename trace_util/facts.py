@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from trace_util.beneath import Launched
 from trace_util.blocks import rows_where
@@ -44,8 +45,7 @@ from trace_util.tally import Spread, distinct, middle, spread
 from trace_util.timeline import Indexes, clip, union_ns
 
 
-@dataclass(frozen=True)
-class UnprofiledStep:
+class UnprofiledStep(Struct, frozen=True, gc=False):
     """The time of a step without the profiler, measured in the same run before it was recorded."""
 
     median_ns: float
@@ -55,7 +55,7 @@ class UnprofiledStep:
     clock: str | None  # "cuda_event" or "wall"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Facts:
     """What a trace says, in int64 nanoseconds; ``None`` is what it cannot say, and never 0.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from trace_util.events import TraceError, UsageError
 from trace_util.sweeps import is_sweep
@@ -44,23 +44,25 @@ def means_many(arguments: Sequence[str]) -> bool:
     """Whether the arguments stand for a number of files, even if that number is one."""
     if len(arguments) != 1:
         return True
-    path = Path(arguments[0])
-    return path.is_dir() or (glob.has_magic(arguments[0]) and not path.exists())
+    path = arguments[0]
+    return os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
 
 
 def _meant(argument: str, say: Say) -> list[str]:
     if not argument:
         raise TraceError("an empty name where a trace should stand; is a variable not set?")
-    path = Path(argument)
-    if argument == STDIN or path.is_file():
+    if argument == STDIN or os.path.isfile(argument):
         return [argument]
+    from pathlib import Path  # not for one file: it is slow to load
+
+    path = Path(argument)
     if path.is_dir():
         inside = (each for each in path.rglob("*") if each.name.lower().endswith(ENDINGS))
         files = sorted(str(each) for each in inside if each.is_file())
         if not files:
             raise TraceError(f"{argument}: no {' or '.join(ENDINGS)} file in this folder")
         return _without_sweeps(argument, files, say)
-    files = sorted(each for each in glob.glob(argument, recursive=True) if Path(each).is_file())
+    files = sorted(filter(os.path.isfile, glob.glob(argument, recursive=True)))
     if not files:
         if path.exists():  # a pipe or a device: reading it is for the reader
             return [argument]
@@ -70,6 +72,8 @@ def _meant(argument: str, say: Say) -> list[str]:
 
 
 def _without_sweeps(argument: str, files: list[str], say: Say) -> list[str]:
+    from pathlib import Path
+
     sweeps = [each for each in files if is_sweep(Path(each))]
     traces = [each for each in files if each not in sweeps]
     tables = f"{len(sweeps)} tables of sweeps" if len(sweeps) > 1 else "the table of a sweep"

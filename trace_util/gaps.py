@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from trace_util.blocks import BLOCK, in_blocks, rows_where
@@ -43,8 +43,7 @@ class Cause(IntEnum):
     PROFILER = 3  # an artefact of the recording
 
 
-@dataclass(frozen=True)
-class Gaps:
+class Gaps(Struct, frozen=True, gc=False):
     """The gaps of every device inside the window, in order; columns are ``[g]``.
 
     ``before``, ``after``, ``launch`` and ``evidence`` are indexes into the columns of the events,
@@ -217,7 +216,8 @@ def closing_flush(trace: Trace, links: Links) -> int | None:
         return None
     last = max(latest, key=lambda row: int(start[row]))  # of equals the first one in the file
     inside = links.parent[last] >= 0 or links.step[last] >= 0
-    late = all(trace.events.start_ns[last] >= step.end_ns for step in links.steps)
+    start_ns = int(start[last])
+    late = all(start_ns >= step.end_ns for step in links.steps)
     return last if late and not inside and _FLUSH.search(trace.name_of(last)) else None
 
 

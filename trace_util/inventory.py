@@ -1,11 +1,15 @@
-"""What a trace holds, by name: kernels, ops, annotations, launch calls, copies, synchronises."""
+"""What a trace holds, by name: kernels, ops, annotations, launch calls, copies, synchronises.
+
+Rows of facts are msgspec's structs: like frozen dataclasses, but Python takes half a millisecond to
+define one of those, and a summary needs a dozen.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from trace_util.beneath import Launched, inner_ns, launched_rows
@@ -23,8 +27,7 @@ from trace_util.timeline import Indexes
 _COPY_KIND = re.compile(r"\b(\w+to\w+)\b")
 
 
-@dataclass(frozen=True)
-class NamedFacts:
+class NamedFacts(Struct, frozen=True, gc=False):
     """Events of one name."""
 
     name: str
@@ -35,8 +38,7 @@ class NamedFacts:
     max_ns: int
 
 
-@dataclass(frozen=True)
-class KernelFacts:
+class KernelFacts(Struct, frozen=True, gc=False):
     """All kernels of one name. ``op`` is the op that launched most of them."""
 
     name: str
@@ -49,8 +51,7 @@ class KernelFacts:
     exceeds_span: bool  # total longer than the time from the first GPU event to the last
 
 
-@dataclass(frozen=True)
-class OpFacts:
+class OpFacts(Struct, frozen=True, gc=False):
     """All ops of one name. An op without a launch beneath it is metadata only.
 
     An op right inside one of the same name (`aten::sum` and its other overload) counts as a part of
@@ -70,8 +71,7 @@ class OpFacts:
         return self.launches == 0
 
 
-@dataclass(frozen=True)
-class AnnotationFacts:
+class AnnotationFacts(Struct, frozen=True, gc=False):
     """All annotations of one name, step marks left out."""
 
     name: str
@@ -85,8 +85,7 @@ class AnnotationFacts:
     gpu_ns: int  # sum of the GPU events launched beneath
 
 
-@dataclass(frozen=True)
-class LaunchFacts:
+class LaunchFacts(Struct, frozen=True, gc=False):
     """All launch calls of one name."""
 
     name: str
@@ -102,8 +101,7 @@ class LaunchFacts:
     is_graph: bool
 
 
-@dataclass(frozen=True)
-class CopyFacts:
+class CopyFacts(Struct, frozen=True, gc=False):
     """All copies, or memsets, of one name. ``size_bytes`` is ``None`` where none was recorded."""
 
     name: str

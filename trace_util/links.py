@@ -7,10 +7,10 @@ is linked is said per event, as an index into the columns of :class:`~trace_util
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from trace_util.blocks import in_blocks, rows_where
@@ -29,8 +29,7 @@ HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS)
 Indexes = Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True, gc=False):
     """One recorded step: its mark as the trace spells it, its number, its time on the CPU."""
 
     name: str
@@ -40,8 +39,7 @@ class Step:
     index: int  # of the mark, in the columns
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(Struct, frozen=True, gc=False):
     """What belongs to what; every column is ``[n]`` and -1 means "to nothing that was recorded"."""
 
     launch: Indexes  # GPU event -> the call that launched it
@@ -156,15 +154,10 @@ def _steps(trace: Trace) -> tuple[Step, ...]:
     is_mark[list(marks)] = True
     rows = rows_where(events.is_kind(*MARK_KINDS), lambda rows: is_mark[events.name[rows]])
     rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
+    columns = (events.name[rows], events.start_ns[rows], events.ends(rows), rows)
     return tuple(
-        Step(
-            name=trace.name_of(row),
-            number=marks[int(events.name[row])],
-            start_ns=int(events.start_ns[row]),
-            end_ns=int(events.start_ns[row] + events.duration_ns[row]),
-            index=int(row),
-        )
-        for row in rows.tolist()
+        Step(trace.names[name], marks[name], start_ns, end_ns, index=row)
+        for name, start_ns, end_ns, row in zip(*(one.tolist() for one in columns), strict=True)
     )
 
 
@@ -210,8 +203,9 @@ def _step_of_each(
 def _step_at(steps: tuple[Step, ...], mine: NDArray[np.bool_], at_ns: NDArray[np.int64]) -> Indexes:
     """The latest started of the steps `mine` that is still going on at each time, else -1."""
     which = np.flatnonzero(mine)
-    starts = np.array([steps[i].start_ns for i in which], dtype=np.int64)
-    ends = np.array([steps[i].end_ns for i in which], dtype=np.int64)
+    some = [steps[i] for i in which.tolist()]
+    starts = np.array([step.start_ns for step in some], dtype=np.int64)
+    ends = np.array([step.end_ns for step in some], dtype=np.int64)
     index = np.searchsorted(starts, at_ns, side="right") - 1
     inside = (index >= 0) & (at_ns < ends[index])
     return np.where(inside, which[index], -1)

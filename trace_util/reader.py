@@ -16,7 +16,6 @@ from trace_util.event_columns import SEPARATOR
 from trace_util.events import Events, Header, LaunchShape, Shapes, Trace, TraceError
 from trace_util.impossible import without_impossible_times
 from trace_util.intake import PYTHON_FRAMES, Intake
-from trace_util.refusal import refusal
 from trace_util.repair import mended_name
 from trace_util.sources import Source
 
@@ -43,6 +42,8 @@ def read_trace(
     intake = document.intake
     intake.repairs += source.notes
     if not len(intake.events) and not intake.skipped[PYTHON_FRAMES]:
+        from trace_util.refusal import refusal
+
         raise TraceError(refusal(source, document))
     without_impossible_times(intake)
     return _trace(source, document)

@@ -13,7 +13,6 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from trace_util.events import TraceError
@@ -49,6 +48,8 @@ def _files(target: str) -> list[str]:
     if target == STDIN or os.path.isfile(target):
         return [target]
     if os.path.isdir(target):
+        from pathlib import Path
+
         inside = sorted(str(p) for p in Path(target).rglob("*") if p.name.endswith(SUFFIXES))
         if not inside:
             raise TraceError(f"{target}: no .json or .json.gz file in this folder")

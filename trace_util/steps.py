@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from trace_util.blocks import in_blocks, rows_where
@@ -18,8 +18,7 @@ from trace_util.timeline import Indexes, clip, unions_ns
 ROWS_AT_A_TIME = 1 << 16  # so that what is worked out meanwhile takes a few MB
 
 
-@dataclass(frozen=True, slots=True)
-class StepFacts:
+class StepFacts(Struct, frozen=True, gc=False):
     """One step. Its GPU figures are those of the work that it launched, whenever that ran."""
 
     name: str
@@ -92,8 +91,11 @@ def _gpu_work(trace: Trace, links: Links) -> tuple[list[int], list[int | None]]:
     for _, rows, borders in _ByStep(links, events.is_kind(*GPU_KINDS)).batches():
         ends = events.ends(rows)
         busy += unions_ns(events.start_ns[rows], ends, borders).tolist()
-        pairs = zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
-        last += [int(ends[a:b].max()) if a < b else None for a, b in pairs]
+        some = np.flatnonzero(np.diff(borders))  # `reduceat` would take an empty step for the next
+        latest: list[int | None] = [None] * (len(borders) - 1)
+        for step, end in zip(some, np.maximum.reduceat(ends, borders[some]).tolist(), strict=True):
+            latest[step] = end
+        last += latest
     return busy, last
 
 

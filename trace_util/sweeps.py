@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trace_util.events import TraceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEYS: Final = frozenset({"run_facts", "flag", "points"})
 
@@ -49,6 +50,8 @@ def _table(path: Path) -> dict[str, Any] | None:
             begin = file.read(64)
             if _BEGIN.match(begin) is None:
                 return None
+            import json  # only a sweep's table needs it
+
             found = json.loads(begin + file.read())
     except (OSError, ValueError, RecursionError):
         return None  # the reader of traces says what is wrong with it

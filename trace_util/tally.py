@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from trace_util.events import Ints
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Struct, frozen=True, gc=False):
     """How a number of durations lie, in nanoseconds; a median between two is not rounded."""
 
     count: int
@@ -22,8 +21,7 @@ class Spread:
     max_ns: int
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(Struct, frozen=True, gc=False):
     """Durations by key; every column is ``[k]``, keys in rising order."""
 
     key: NDArray[np.int64]

@@ -57,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
     """Upload and report; returns 0 if nothing failed."""
     import json
     import sys
-    from dataclasses import replace
 
     from trace_util.events import UsageError
     from trace_util.report.text import style_of
@@ -88,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         style = style_of(sys.stdout)
         print(
-            upload_text(upload, replace(style, colour=style.colour and not args.no_color)), end=""
+            upload_text(upload, style._replace(colour=style.colour and not args.no_color)), end=""
         )
     if upload.index_url:
         print(f"all traces of {upload.bucket}: {upload.index_url}", file=sys.stderr)

@@ -13,11 +13,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trace_util.events import Trace, TraceError
 from trace_util.files import ENDINGS, STDIN, Say, trace_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HUB = "hf://buckets/"
 
@@ -56,7 +58,7 @@ def means_several(targets: Sequence[str]) -> bool:
         return True
     if is_address(targets[0]):
         return not targets[0].lower().endswith(ENDINGS) or glob.has_magic(targets[0])
-    return Path(targets[0]).is_dir() or (
+    return os.path.isdir(targets[0]) or (
         glob.has_magic(targets[0]) and not os.path.exists(targets[0])
     )
 
@@ -141,6 +143,7 @@ def local_copy(path: str) -> Iterator[str]:
     if not is_address(path):
         yield path
         return
+    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="trace-util-") as folder:

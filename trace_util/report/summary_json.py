@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from trace_util.report.versions import versions
 from trace_util.steps import step_ranks
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
+_NS_PER_US = Decimal(1000)
 
 
 def encoded(value: Any) -> str:
@@ -90,7 +91,9 @@ def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
 
 def us(ns: float | None) -> Decimal | None:
     """Nanoseconds as microseconds, exactly."""
-    return None if ns is None else Decimal(str(ns)) / 1000
+    if ns is None:
+        return None
+    return Decimal(ns if isinstance(ns, int) else str(ns)) / _NS_PER_US
 
 
 def _all(facts: Iterable[Any]) -> list[dict[str, Any]]:
@@ -99,14 +102,19 @@ def _all(facts: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _in_us(fact: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
     """A fact's fields, those that end in ``_ns`` in microseconds."""
-    names = [each.name for each in fields(fact)] if is_dataclass(fact) else fact._fields
+    kind: Any = type(fact)
     return {
-        f"{name[:-3]}_us" if name.endswith("_ns") else name: us(getattr(fact, name))
-        if name.endswith("_ns")
-        else getattr(fact, name)
-        for name in names
+        key: us(getattr(fact, name)) if key != name else getattr(fact, name)
+        for name, key in _keys(kind)
         if name not in leave_out
     }
+
+
+@cache
+def _keys(kind: Any) -> list[tuple[str, str]]:
+    """The fields of a kind of fact, and the key of each in JSON."""
+    names = kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else kind._fields
+    return [(name, f"{name[:-3]}_us" if name.endswith("_ns") else name) for name in names]
 
 
 def _device(facts: Facts, device: Any) -> dict[str, Any]:

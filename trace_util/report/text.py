@@ -7,18 +7,13 @@ fixed width is the same everywhere.
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
-from io import StringIO
 from typing import NamedTuple, TextIO
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How wide a report may be, and whether it may be coloured."""
 
     width: int = 100
@@ -40,6 +35,7 @@ class Style:
 PLAIN = Style()
 
 _LEAST_WIDTH = 40
+_FIRST_COMBINING = "\u0300"  # printable characters before it are one column wide
 
 NO_NAME = "(no name)"  # of events whose name is empty, or was no text
 
@@ -52,6 +48,8 @@ def style_of(stream: TextIO) -> Style:
     if not stream.isatty():
         return Style(width=max(_LEAST_WIDTH, _columns_wanted() or PLAIN.width))
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    import shutil
+
     return Style(width=max(_LEAST_WIDTH, shutil.get_terminal_size().columns), colour=colour)
 
 
@@ -145,6 +143,8 @@ def shell_word(text: str) -> str:
     still names the file when it is pasted.
     """
     if text.isprintable():
+        import shlex
+
         return shlex.quote(text)
     return "$'" + "".join(map(_in_shell, text)) + "'"
 
@@ -209,15 +209,14 @@ def _start(text: str, width: int) -> str:
 
 def columns_of(text: str) -> int:
     """The columns of a terminal that ``text`` takes: wide characters two, combining ones none."""
-    if text.isascii():
+    if text.isascii() or all(char < _FIRST_COMBINING or char == "…" for char in text):
         return len(text)
-    from rich.cells import cell_len
+    from rich.cells import cell_len  # the rest of rich takes longer to load than a trace to read
 
     return cell_len(text)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table; a ``flexible`` one is cut where the table is too wide."""
 
     title: str
@@ -249,42 +248,31 @@ def table(
 ) -> str:
     """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end.
 
-    Drawn by rich. A path loses its start, as far as that leaves it distinct; any other name that is
-    too long loses its middle, not its end as rich would have it: the
-    end of a kernel's name tells it from the next one.
+    A path loses its start, as far as that leaves it distinct; any other name that is too long loses
+    its middle: the end of a kernel's name tells it from the next one.
     """
-    # It takes a while to import, which `--json` and `--help` are spared.
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     cells = [[clean(cell) for cell in row] for row in rows]
     if columns[0].flexible:
         cells = [[row[0] if row[0].strip() else NO_NAME, *row[1:]] for row in cells]
     widths = _widths(columns, cells, style.width - indent)
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column, width in zip(columns, widths, strict=True):
-        title = Text(column.title)
-        grid.add_column(
-            title, justify="right" if column.right else "left", width=width, no_wrap=True
-        )
     for index, column in enumerate(columns):
         texts, width = [row[index] for row in cells], widths[index]
         cut = kept_apart if column.paths else _shortened
         for row, text in zip(cells, cut(texts, width), strict=True):
             row[index] = text
-    for row in cells:
-        grid.add_row(*map(Text, row))
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=1 + sum(widths) + 2 * len(widths),  # never a reason to wrap
-        color_system="standard" if style.colour else None,
-        force_terminal=style.colour,
-        legacy_windows=False,
-    )
-    console.print(grid, no_wrap=True, soft_wrap=True)
-    return "\n".join(f"{'':{indent}}{line}".rstrip() for line in out.getvalue().splitlines())
+    titles = style.dim(_aligned([column.title for column in columns], columns, widths))
+    lines = [titles, *(_aligned(row, columns, widths) for row in cells)]
+    return "\n".join(f"{'':{indent}}{line}".rstrip() for line in lines)
+
+
+def _aligned(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+    padded = []
+    for text, column, width in zip(texts, columns, widths, strict=True):
+        if columns_of(text) > width:  # a title above short names
+            text = _start(text, width - 1) + "…"
+        blanks = " " * (width - columns_of(text))
+        padded.append(blanks + text if column.right else text + blanks)
+    return "  ".join(padded).rstrip()
 
 
 def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> list[int]:
