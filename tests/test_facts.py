@@ -453,9 +453,20 @@ def test_unprofiled_step_time_comes_from_the_run_facts() -> None:
     assert (step.count, step.clock) == (20, "cuda_event")
 
 
-@pytest.mark.parametrize("told", [None, {}, {"median": None}, 5, {"median": "61"}])
+@pytest.mark.parametrize(
+    "told",
+    [
+        *(None, {}, 5),
+        *({"median": told} for told in (None, "61", 0, -61.5, 1e308, 10**400)),
+    ],
+)
 def test_unusable_run_facts_are_none(told: Any) -> None:
     assert facts_of(kernel(), run_facts={"unprofiled_step_us": told}).unprofiled_step is None
+
+
+@pytest.mark.parametrize("id", [[0], {"of": 0}, None, "0"])
+def test_the_gpu_has_its_name_whatever_its_id(id: Any) -> None:
+    assert facts_of(kernel(), deviceProperties=[{"id": id, "name": "GPU"}]).gpu == "GPU"
 
 
 # --- any trace ----------------------------------------------------------------------------------

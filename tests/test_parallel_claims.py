@@ -206,3 +206,28 @@ def test_claims_on_recorded_ranks(path: Path) -> None:
     unseen |= {"5.4"} if path.name.startswith("cpu_") else set()  # it compares kernels
     expected = {claim: "unseen" if claim in unseen else "holds" for claim in verdicts(found)}
     assert found.beside and verdicts(found) == expected
+
+
+@pytest.mark.parametrize("odd", [{"hidden": "64"}, {"seq": [4]}, {"dim": {}}, {"batch": 0}])
+def test_sizes_that_are_none_leave_the_fifth_unseen(tmp_path: Path, odd: dict[str, Any]) -> None:
+    documents = [rank(0), rank(1)]
+    for one in documents:
+        one["run_facts"]["flags"] |= odd
+    assert verdicts(checked(tmp_path, *documents))["5.5"] == "unseen"
+
+
+@pytest.mark.parametrize("ranks", [0, -2, "2", None])
+def test_no_number_of_ranks_leaves_the_fifth_unseen(tmp_path: Path, ranks: Any) -> None:
+    documents = [rank(0), rank(1)]
+    for one in documents:
+        one["distributedInfo"]["world_size"] = ranks
+    assert verdicts(checked(tmp_path, *documents))["5.5"] == "unseen"
+
+
+def test_steps_without_a_kernel_leave_the_fourth_unseen(tmp_path: Path) -> None:
+    documents = [rank(0), rank(1)]
+    for one in documents:
+        for event in one["traceEvents"]:
+            if event["name"].startswith("ProfilerStep"):
+                event["ts"] += 100_000
+    assert verdicts(checked(tmp_path, *documents))["5.4"] == "unseen"

@@ -21,6 +21,7 @@ from trace_util.beneath import Launched
 from trace_util.blocks import rows_where
 from trace_util.events import GPU_KINDS, Events, Kind, Trace
 from trace_util.gaps import Gaps, closing_flush, device_gaps
+from trace_util.impossible import LONGEST_NS
 from trace_util.inventory import (
     AnnotationFacts,
     CopyFacts,
@@ -178,10 +179,11 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
 
 def _gpu_name(trace: Trace, gpu: Indexes) -> str | None:
     """The name of the first device that did work; of the first one listed where none did."""
-    known = {one.get("id"): one.get("name") for one in trace.header.device_properties}
+    listed = trace.header.device_properties
+    known = {one["id"]: one.get("name") for one in listed if isinstance(one.get("id"), int)}
     used = distinct(trace.events.device[gpu]).tolist()
-    names = [known[device] for device in used if known.get(device)] or list(known.values())
-    return next((str(name) for name in names if name), None)
+    names = [known[device] for device in used if known.get(device)]
+    return next((str(name) for name in names or (one.get("name") for one in listed) if name), None)
 
 
 def _ranges(trace: Trace, links: Links) -> tuple[tuple[OpFacts, ...], tuple[AnnotationFacts, ...]]:
@@ -211,18 +213,22 @@ def _queued_before(trace: Trace, links: Links, gpu: Indexes) -> int:
 
 def _unprofiled_step(run: dict[str, Any]) -> UnprofiledStep | None:
     told = run.get("unprofiled_step_us")
-    if not isinstance(told, dict) or not isinstance(told.get("median"), (int, float)):
+    if not isinstance(told, dict):
         return None
-
-    def ns(key: str) -> float | None:
-        value = told.get(key)
-        return value * 1000 if isinstance(value, (int, float)) else None
-
+    median, low, high = (_measured_ns(told.get(key)) for key in ("median", "min", "max"))
+    if median is None:
+        return None
     count, clock = told.get("n"), told.get("clock")
     return UnprofiledStep(
-        median_ns=told["median"] * 1000,
-        min_ns=ns("min"),
-        max_ns=ns("max"),
-        count=count if isinstance(count, int) else None,
+        median_ns=median,
+        min_ns=low,
+        max_ns=high,
+        count=count if isinstance(count, int) and count > 0 else None,
         clock=clock if isinstance(clock, str) else None,
     )
+
+
+def _measured_ns(told_us: Any) -> float | None:
+    """A time in microseconds as nanoseconds; ``None`` for what no clock measures in a step."""
+    is_time = isinstance(told_us, (int, float)) and 0 < told_us * 1000 <= LONGEST_NS
+    return told_us * 1000 if is_time else None

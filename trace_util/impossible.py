@@ -15,6 +15,7 @@ from trace_util.intake import Intake
 from trace_util.times import LIMIT_NS
 
 _DAY_NS: Final = 24 * 3600 * 10**9
+LONGEST_NS: Final = _DAY_NS  # no event, and no step, lasts longer
 _YEAR_NS: Final = 365 * _DAY_NS
 
 NO_TIME: Final = "events with start and duration 0"
@@ -50,8 +51,8 @@ def _impossible(
         reasons.append((NO_TIME, (start == 0) & (duration == 0)))
     if int(duration.min()) < 0:
         reasons.append((NEGATIVE, duration < 0))
-    if int(duration.max()) > _DAY_NS:
-        reasons.append((TOO_LONG, duration > _DAY_NS))
+    if int(duration.max()) > LONGEST_NS:
+        reasons.append((TOO_LONG, duration > LONGEST_NS))
     if last - first > _DAY_NS:
         beyond = np.abs(start) >= LIMIT_NS
         timed = start[(start != 0) & ~beyond]

@@ -96,8 +96,10 @@ def same_kernels(scene: Scene) -> Ruling:
         return unseen("the other ranks' traces are needed beside it; --against names them")
     mine = _kernels(own)
     seen = [Evidence("kernels of this rank", sum(mine.values()))]
+    if not mine:
+        return unseen("the steps have no kernel", *seen)
     for other in scene.ranks:
-        if reason := other.no_gpu:
+        if reason := other.no_gpu or other.unplaced:
             return unseen(f"{other.label}: {reason}")
         theirs = _kernels(other)
         seen.append(Evidence(f"of {_rank(other)}", sum(theirs.values())))
@@ -112,7 +114,8 @@ def a_part_of_the_arithmetic(scene: Scene) -> Ruling:
     own = scene.own
     ranks = own.trace.header.distributed.get("world_size")
     sizes = own.run.problem
-    if not isinstance(ranks, int) or not {"batch", "seq", "dim", "hidden"} <= sizes.keys():
+    told = [ranks, *map(sizes.get, ("batch", "seq", "dim", "hidden"))]
+    if not all(isinstance(number, int) and number > 0 for number in told):
         return unseen("the trace does not say how many ranks or which sizes there were")
     if not own.run.products:
         return unseen("no shapes were recorded")
