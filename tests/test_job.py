@@ -119,6 +119,15 @@ def test_a_rank_on_the_cpu_has_the_collectives_of_its_backend(tmp_path: Path) ->
     assert "gloo:all_reduce" not in spent
 
 
+@pytest.mark.parametrize("odd", [-1, 10**12, True, "0", [0]])
+def test_numbers_that_no_job_has_are_not_told(tmp_path: Path, odd: Any) -> None:
+    document = rank_document(0, 2)
+    document["distributedInfo"] |= {"rank": odd, "world_size": odd}
+    found = rank_facts(str(written(document, tmp_path, "rank3.json")))
+    assert (found.rank, found.world_size) == (3, None)
+    assert len(job_facts([found]).missing) == 3  # and not of every number up to it
+
+
 def test_the_gpu_with_collectives_is_the_ranks_own(tmp_path: Path) -> None:
     document = rank_document(1, 2)
     document["traceEvents"].append(kernel(0, 5000, 77, device=5, name="other"))

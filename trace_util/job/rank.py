@@ -20,6 +20,9 @@ from trace_util.sources import CUT_OFF, DAMAGED
 FORMAT = 1
 MOST_KERNELS = 200  # names of a rank's kernels; most models have 20 to 150
 
+# No job is larger, and names have six digits; every rank that is missing of one will be named.
+MOST_RANKS = 1_000_000
+
 _RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
@@ -124,7 +127,9 @@ def facts_of(
 
 
 def _number(told: object, otherwise: int | None) -> int | None:
-    return told if isinstance(told, int) and not isinstance(told, bool) else otherwise
+    if not isinstance(told, int) or isinstance(told, bool):
+        return otherwise
+    return told if 0 <= told <= MOST_RANKS else otherwise
 
 
 def incomplete(trace: Trace) -> str | None:
