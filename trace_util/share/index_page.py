@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from trace_util.events import TraceError
+from trace_util.report.text import clean
 from trace_util.share.address import file_url
 from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Say
@@ -68,5 +69,5 @@ def _line(hub: Hub, bucket: str, row: Row) -> str:
 
 
 def _plain(text: str) -> str:
-    """``text`` as Markdown shows it literally, within a table."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+    """``text`` as Markdown shows it literally, within a table: on one line."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", clean(text))

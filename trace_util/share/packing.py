@@ -67,11 +67,16 @@ def pack_all(
     from tqdm import tqdm
 
     taken = {candidate.relative for candidate in files}
+    names = StandIns() if redact else None
+    remotes: set[str] = set()
     packed, left_out, failed = [], [], []
     for candidate in tqdm(files, desc="pack", unit="file", disable=quiet):
         may_gzip = gzip and candidate.relative + ".gz" not in taken
         try:
-            one = pack(candidate, folder, gzip=may_gzip, redact=redact)
+            one = pack(candidate, folder, gzip=may_gzip, names=names)
+            if one.remote in remotes:
+                raise NotPossible("its cleaned name is that of another file; rename it")
+            remotes.add(one.remote)
             packed.append(replace(one, remote=prefix + one.remote))
         except NotWanted as reason:
             left_out.append(LeftOut(candidate.shown, str(reason)))
@@ -80,8 +85,10 @@ def pack_all(
     return Packing(tuple(packed), tuple(left_out), tuple(failed))
 
 
-def pack(candidate: Candidate, folder: Path, *, gzip: bool, redact: bool) -> Packed:
+def pack(candidate: Candidate, folder: Path, *, gzip: bool, names: StandIns | None) -> Packed:
     """A copy of the file in ``folder``, gzipped unless that is off or done already.
+
+    A cleaned one where there are stand-ins for what its name gives away, the same for all files.
 
     Raises:
         NotWanted: empty, half-written or no trace.
@@ -94,13 +101,13 @@ def pack(candidate: Candidate, folder: Path, *, gzip: bool, redact: bool) -> Pac
         digest = _copied(candidate.path, copy, gzip=gzip and not candidate.is_table)
         findings = _looked_through(copy, digest, candidate.is_table)
         remote = _remote_name(candidate, gzip=gzip)
-        if redact and findings:
+        if names is not None and findings:
             ending = _ending(copy, candidate.is_table)
             clean = folder / f"{number}.clean{ending}"
             _clean(copy.rename(folder / f"{number}.source{ending}"), clean)
             copy, findings = clean, ()
-        if redact:
-            remote = _clean_name(remote)
+        if names is not None:
+            remote = _clean_name(remote, names)
     except OSError as error:
         raise _reason(error) from error
     named = _in_name(remote)
@@ -200,9 +207,9 @@ def _in_name(name: str) -> tuple[Finding, ...]:
     return tuple(Finding(kind, "the file's name", 1) for kind in sorted(kinds))
 
 
-def _clean_name(name: str) -> str:
+def _clean_name(name: str, stand_ins: StandIns) -> str:
     """The file's name without what it gives away."""
-    walk, stand_ins = Scan().walk, StandIns()
+    walk = Scan().walk
     if host := giveaways.host_in_file_name(name):
         name = name.replace(host, stand_ins.of(giveaways.HOST, host))
     return stand_ins.in_text(name, walk.matches(name))
