@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trace_util.redact import StandIns
 from trace_util.share import packing
 from trace_util.share.packing import NotPossible, NotWanted, pack, pack_all
 from trace_util.share.selection import Candidate
@@ -88,7 +89,7 @@ def test_names_in_file_names_are_found_and_cleaned(tmp_path, copies):
     path.write_text(TRACE)
     packed = pack(candidate(path), copies, gzip=True, names=None)
     assert packed.findings == (("host name", "the file's name", 1),)
-    cleaned = pack(candidate(path), copies, gzip=True, redact=True)
+    cleaned = pack(candidate(path), copies, gzip=True, names=StandIns())
     assert cleaned.findings == ()
     assert cleaned.remote == "redacted-host-name-1_4711.1732900000000.pt.trace.json.gz"
 
@@ -99,7 +100,7 @@ def test_a_redacted_copy_says_nothing_of_what_was_planted(tmp_path, copies):
     path.write_text(json.dumps({**json.loads(TRACE), "env": {"HF_TOKEN": token}}))
     assert pack(candidate(path), copies, gzip=True, names=None).findings[0].kind == "secret"
     for packed in (True, False):
-        one = pack(candidate(path), copies, gzip=packed, redact=True)
+        one = pack(candidate(path), copies, gzip=packed, names=StandIns())
         data = one.copy.read_bytes()
         assert one.findings == () and (data[:2] == b"\x1f\x8b") is packed
         text = gzip.decompress(data) if packed else data
@@ -123,4 +124,4 @@ def test_a_secret_in_a_comment_is_found_and_no_cleaned_copy_is_made(tmp_path, co
     packed = pack(candidate(path), copies, gzip=True, names=None)
     assert [one.kind for one in packed.findings] == ["secret"]
     with pytest.raises(NotPossible, match="cannot be cleaned: 1 x secret"):
-        pack(candidate(path), copies, gzip=True, redact=True)
+        pack(candidate(path), copies, gzip=True, names=StandIns())
