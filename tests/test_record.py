@@ -373,6 +373,9 @@ def test_command_leaves_out_where_the_trace_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["99_lesson.py", *words])
     run = small_run(tmp_path, monkeypatch, *words)
     assert command(run) == "python 99_lesson.py --in_dim=5 --compile"
+    for attached in ("-bbucket", "-nme", "-b=bucket"):
+        monkeypatch.setattr(sys, "argv", ["99_lesson.py", attached, "--compile"])
+        assert command(run) == "python 99_lesson.py --compile"
 
 
 # Health

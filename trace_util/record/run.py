@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shlex
 import sys
 import warnings
@@ -129,6 +130,8 @@ def command(run: Run) -> str:
     words = iter(sys.argv[1:])
     kept = []
     for word in words:
+        if re.match("-[bn].", word):  # with its value attached: -bNAME, -b=NAME
+            continue
         flag, equals, _ = word.partition("=")
         name = {"-b": "bucket", "-n": "namespace"}.get(flag, flag.lstrip("-").replace("-", "_"))
         if flag.startswith("-") and name in PRIVATE_FLAGS:
