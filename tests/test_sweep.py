@@ -8,6 +8,7 @@ import re
 from itertools import combinations
 
 import pytest
+from make_trace import call, kernel, mark, written
 
 from trace_util.cli import main
 from trace_util.plot.scene import Box
@@ -102,3 +103,15 @@ def test_plot_command_draws_a_sweep_and_prints_its_table(tmp_path, capsys):
     path.write_text('{"flag": 1, "points": 2}')
     assert main(["plot", str(path), "-o", str(tmp_path / "none.svg")]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_point_has_the_median_of_two_steps(tmp_path):
+    pytest.importorskip("torch")
+    from trace_util.record.size_sweep import measured_facts
+
+    told = {"median": 61.5, "min": 60, "max": 70, "n": 20}
+    run = {"flags": {"dtype": "bf16"}, "unprofiled_step_us": told}
+    events = [mark(1, 0, 50), call(1, 1, 1), kernel(10, 10, 1)]
+    events += [mark(2, 50, 50), call(51, 1, 2), kernel(60, 20, 2)]
+    found = measured_facts(written({"run_facts": run, "traceEvents": events}, tmp_path))
+    assert (found["gpu_busy_us"], found["kernels"]) == (15.0, 1)

@@ -11,6 +11,7 @@ from trace_util.events import Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, share, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
+from trace_util.tally import spread
 
 # Measured on an H200 (traces/recorded): the steps that keep the GPU busy reach 97 to 100 % of the
 # unprofiled step time, so a tenth of it idle is more than their spread.
@@ -129,16 +130,16 @@ def tiny_kernels(scene: Scene) -> Iterator[Finding]:
     calls = links.launch[rows]
     if not len(rows) or (scene.launches_per_step or len(rows)) < FEWEST_TINY:
         return
-    call_ns = float(np.partition(events.duration_ns[calls], len(calls) // 2)[len(calls) // 2])
-    tiny = rows[events.duration_ns[rows] < call_ns]
-    if len(tiny) * 2 <= len(rows):
+    each = spread(events.duration_ns[calls])
+    tiny = rows[events.duration_ns[rows] < each.median_ns] if each else rows[:0]
+    if each is None or len(tiny) * 2 <= len(rows):
         return
     yield Finding(
         "tiny-kernels",
         FindingKind.COST,
         "{tiny} of {kernels:kernel/kernels} run for less than the {call} of a launch call "
         "(the median): launching them takes longer than running them",
-        (count("tiny", len(tiny)), count("kernels", len(rows)), ns("call", call_ns)),
+        (count("tiny", len(tiny)), count("kernels", len(rows)), ns("call", each.median_ns)),
         "over half of the kernels, from 20 launches a step on: measured on this trace's launches",
         "fuse them: torch.compile, foreach or fused optimizers, a larger batch",
         rows_of(tiny),

@@ -22,6 +22,7 @@ from ..plot.sweep import draw_sweep
 from ..reader import read_trace
 from ..report import sweep as report
 from ..report.text import clean, shell_path
+from ..tally import middle
 from .folders import require_writable
 from .output import say, section
 from .recorded import look_at, nearest_sweep, nearest_trace, origin
@@ -105,14 +106,12 @@ def measured_facts(path: Path) -> dict[str, Any]:
     steps = facts.steps
     gpu = device_of(trace.header)
     dtype = trace.header.run["flags"]["dtype"]
-    recorded = facts.gpu_activity == "recorded"
+    recorded = bool(steps) and facts.gpu_activity == "recorded"
     return {
         "trace": f"{path.parent.name}/{path.name}",
         "unprofiled_step_us": trace.header.run["unprofiled_step_us"],
         "profiled_step_us": (facts.median_step_ns or 0) / 1e3,
-        "gpu_busy_us": sorted(s.gpu_busy_ns for s in steps)[len(steps) // 2] / 1e3
-        if recorded and steps
-        else None,
+        "gpu_busy_us": middle([s.gpu_busy_ns for s in steps]) / 1e3 if recorded else None,
         "gpu_busy_share": facts.busy_share,
         "kernels": sorted(s.kernels for s in steps)[len(steps) // 2] if recorded else None,
         "peak_flops_per_s": gpu.peak_flops_per_s(dtype) if gpu else None,
