@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from trace_util import giveaways
@@ -111,3 +113,23 @@ def test_a_lesson_command_and_what_is_already_gone_give_nothing_away():
     assert is_given_away(command, "python train.py")
     for value in ("removed", "", "<hidden>", "redacted-host-name-1", "localhost"):
         assert not is_given_away(giveaways.HOST, value)
+
+
+@pytest.mark.parametrize("text", ["-a" * 10_000, "C:\\a\\" * 20_000])
+def test_a_long_chain_is_looked_through_in_little_time(text):
+    began = time.perf_counter()
+    matches(text)
+    assert time.perf_counter() - began < 5
+
+
+def test_a_flag_of_many_words_announces_a_secret():
+    text = "--" + "word_" * 20 + "token=hunter2"
+    assert [text[m.start : m.end] for m in matches(text)] == ["hunter2"]
+
+
+def test_matches_are_in_order_and_apart():
+    secret = SECRETS[0]
+    text = f"/home/ada/{secret}/x ada@example.org /home/ada/y --token {secret} /home/bob/z"
+    found = matches(text)
+    assert [text[m.start : m.end] for m in found if m.kind == "secret"] == [secret, secret]
+    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))

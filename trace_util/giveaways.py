@@ -13,6 +13,7 @@ https://www.rfc-editor.org/rfc/rfc7519 (the three parts of a web token).
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -46,10 +47,11 @@ _SECRET_SHAPES = re.compile(
     )""",
     re.VERBOSE,
 )
-# A word that announces a secret, and the secret after it.
+# A word that announces a secret, and the secret after it. A flag of more words begins anew at its
+# next hyphen; without a bound, each hyphen of a long chain would look through all that follow.
 _ANNOUNCED_SECRET = re.compile(
     r"""(?:
-        (?i:--?(?:[a-z]+[_-])*(?:token|passwd|password|secret|api-?_?key))(?:=|\s+)(?P<flag>[^\s"'-]\S{3,})
+        (?i:--?(?:[a-z]+[_-]){0,30}(?:token|passwd|password|secret|api-?_?key))(?:=|\s+)(?P<flag>[^\s"'-]\S{3,})
       | (?i:\bbearer|\bauthorization:\s*basic)\s+(?P<bearer>[A-Za-z0-9._~+/-]{12,}=*)
       | \b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)=(?P<variable>[^\s"',;]{4,})
       | ://[^\s/:@]+:(?P<login>[^\s/@]+)@
@@ -145,11 +147,13 @@ def matches(text: str) -> list[Match]:
 
     A path is matched whole; :func:`path_rest` says how much of it may stay.
     """
-    found: list[Match] = []
+    found: list[Match] = []  # in order and apart, so that only neighbours can overlap
     for match in sorted(_candidates(text), key=lambda m: (m.kind != SECRET, m.start, -m.end)):
-        if all(match.end <= other.start or other.end <= match.start for other in found):
-            found.append(match)
-    return sorted(found)
+        at = bisect(found, match)
+        begins_behind = not at or found[at - 1].end <= match.start
+        if begins_behind and (at == len(found) or match.end <= found[at].start):
+            found.insert(at, match)
+    return found
 
 
 def _candidates(text: str) -> Iterator[Match]:
