@@ -342,3 +342,15 @@ def test_odd_numbers_and_constants_are_nothing_outside(tmp_path):
     odd = f'{{"a": NaN, "b": [-Infinity, 1E-5, true, false, null], "traceEvents": [{EVENT}]}}\n'
     path.write_text(odd)
     assert redact_trace(path, tmp_path / "copy.json", names={}).findings == ()
+
+
+def test_a_copy_whose_proof_is_interrupted_is_not_kept(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    source = tmp_path / "t.json"
+    source.write_text(json.dumps(planted_trace()))
+    monkeypatch.setattr("trace_util.redact._prove", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        redact_trace(source, tmp_path / "clean.json")
+    assert not (tmp_path / "clean.json").exists()

@@ -182,6 +182,16 @@ def test_a_copy_that_lost_an_event_is_not_kept(trace, tmp_path, monkeypatch):
     assert not (tmp_path / "out.json").exists()
 
 
+def test_a_copy_whose_proof_is_interrupted_is_not_kept(trace, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trace_util.slim._proved", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        slim_trace(trace, tmp_path / "slim.json", "gpu")
+    assert not (tmp_path / "slim.json").exists()
+
+
 def test_a_total_that_changed_is_noticed(trace, tmp_path, monkeypatch):
     def too_few(trace, links, facts, keep):
         mask = np.ones(len(trace.events), dtype=bool)

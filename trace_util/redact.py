@@ -115,7 +115,7 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     content.write_atomically(target, (b"".join(parts) for parts in copy))
     try:
         _prove(target, before, scan.walk.names)
-    except TraceError:
+    except BaseException:  # Ctrl-C too: what was not proved is not kept
         target.unlink()
         raise
     digest, strings = before.seen

@@ -86,7 +86,7 @@ def slim_trace(source: Path, target: Path, keep: str) -> Slimmed:
     sift(source, target, codes, _wanted(trace, links, facts, mask, keep), {"slimmed": note})
     try:
         totals = _proved(trace, facts, mask, read_trace(target), keep)
-    except TraceError:
+    except BaseException:  # Ctrl-C too: what was not proved is not kept
         target.unlink()
         raise
     sizes = source.stat().st_size, target.stat().st_size
