@@ -96,7 +96,7 @@ def _nanoseconds(text: bytes) -> int:
         value = Decimal(text.decode("ascii"))
         if not value.is_finite():
             return INVALID_NS
-        if value.adjusted() > 16:
+        if value and value.adjusted() > 16:  # a zero has an exponent too
             return LIMIT_NS if value > 0 else -LIMIT_NS
         nanoseconds = int((value * 1000).to_integral_value())
     except (InvalidOperation, ValueError):
