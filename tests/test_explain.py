@@ -448,6 +448,17 @@ def test_verdict_of_kept_steps_with_an_outlier_in_the_middle(tmp_path):
     assert (values["kept_busy_share"], values["kept"]) == (0.25, 60_000)
 
 
+def test_idle_time_without_a_cause_is_a_part_of_the_kept_steps_too(tmp_path):
+    made = MadeTrace()
+    for number, at, length in ((2, 0, 300), (3, 300, 20), (4, 320, 20)):
+        made.step(number, at, length)
+        made.gpu("k", at + length - 5, 5)  # whose launch was not recorded
+    regime = explanation(made.read(tmp_path)).regime
+    values = {value.name: value.amount for value in regime.values}
+    assert (values["kept_busy_share"], values["unknown"]) == (0.25, 0.75)
+    assert regime.name == "undecided" and "the launches of its kernels were not" in regime.reason
+
+
 def test_verdict_of_even_steps_is_that_of_the_window(tmp_path):
     explained = explanation(outlier_first(100, 100, 100).read(tmp_path))
     values = {value.name: value.amount for value in explained.regime.values}

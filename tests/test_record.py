@@ -623,8 +623,10 @@ def test_recorded_sweep_is_found_where_there_is_one(monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(ROOT / "lesson.py")])
     found = nearest_sweep(Wanted("01_matmul", "compile", "sweep_size_fp32_compile"))
     assert found is not None
-    assert look_at(found).endswith("/01_matmul/sweep_size_bf16_eager.json")
     assert look_at(found).startswith("trace-util plot ")
+    assert look_at(found).endswith(
+        "/01_matmul/sweep_size_bf16_eager.json -o sweep_size_bf16_eager.png"
+    )
     told = "recorded on NVIDIA H200 by: python 01_matmul.py --device cuda --sweep"
     assert origin(found) == told
     assert nearest_sweep(Wanted("03_kernels_mlp", "triton", "sweep_batch_1")) is None

@@ -145,7 +145,10 @@ def _busy(scene: Scene) -> str:
     """How busy the GPU is in the window, or in the steps of it that are kept in the figures."""
     if scene.all_steps_are_sound:
         return "the GPU is busy {gpu_busy_share} of the {window} window"
-    return "the GPU is busy {kept_busy_share} of the {kept} that the {kept_steps} kept steps take"
+    return (
+        "the GPU is busy {kept_busy_share} of the {kept} that the "
+        "{kept_steps:kept step takes/kept steps take}"
+    )
 
 
 def _window(scene: Scene) -> tuple[Value, ...]:

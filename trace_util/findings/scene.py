@@ -58,15 +58,20 @@ class Scene:
 
     @cached_property
     def unknown_idle_share(self) -> float:
-        """The part of the window in which the busiest device is idle for an unknown reason."""
-        facts, gaps = self.facts, self.facts.gaps
+        """The part of the kept time in which the busiest device is idle for an unknown reason."""
+        gaps = self.facts.gaps
         mine = (gaps.device == self.busiest) & (gaps.cause == Cause.UNKNOWN)
-        return int(gaps.duration_ns[mine].sum()) / facts.window_ns if facts.window_ns else 0.0
+        if not self.kept_ns:
+            return 0.0
+        if self.all_steps_are_sound:
+            return int(gaps.duration_ns[mine].sum()) / self.kept_ns
+        idle, kept = union(gaps.start_ns[mine], gaps.end_ns[mine]), union(*self._kept)
+        return int(covered_ns(idle, kept.start_ns, kept.end_ns).sum()) / self.kept_ns
 
     @property
     def idle_is_explained(self) -> bool:
-        """Whether at least half of the window's idle time has a cause that the trace shows."""
-        return self.unknown_idle_share <= (1 - (self.facts.busy_share or 0)) / 2
+        """Whether at least half of the kept idle time has a cause that the trace shows."""
+        return self.unknown_idle_share <= (1 - (self.busy_share or 0)) / 2
 
     @cached_property
     def has_launches(self) -> bool:

@@ -22,6 +22,8 @@ from .run import Run, begin, ranks
 from .save import Saved, save
 from .timing import StepTime, step_time
 
+interruption.raise_again()
+
 __all__ = [
     "COMPILE_MODES",
     "DTYPES",

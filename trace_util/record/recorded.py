@@ -38,7 +38,10 @@ def nearest_sweep(wanted: Wanted) -> Path | None:
 
 def look_at(path: Path) -> str:
     """The command that shows a recorded run, a trace or the table of a sweep."""
-    return f"trace-util {'plot' if path.suffix == '.json' else 'explain'} {text.shell_path(path)}"
+    shown = text.shell_path(path)
+    if path.suffix != ".json":
+        return f"trace-util explain {shown}"
+    return f"trace-util plot {shown} -o {text.shell_path(Path(path.with_suffix('.png').name))}"
 
 
 def or_see(wanted: Wanted) -> str:

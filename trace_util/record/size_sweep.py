@@ -21,7 +21,7 @@ from ..links import link
 from ..plot.sweep import draw_sweep
 from ..reader import read_trace
 from ..report import sweep as report
-from ..report.text import clean, shell_path
+from ..report.text import clean
 from ..tally import middle
 from .folders import require_writable
 from .output import say, section
@@ -78,7 +78,7 @@ def sweep(
     print(report.crossover(result))
     table = _write(folder, result)
     section("Look at it")
-    print(f"trace-util plot {shell_path(table)}")
+    print(look_at(table))
     if on_cpu:
         _point_at_recorded(run, f"sweep_{name}")
     share(run.flags, [folder])
