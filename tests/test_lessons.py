@@ -160,7 +160,9 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
 def test_interrupt_while_torch_loads_is_one_line(tmp_path):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text(
-        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    time.sleep(60)  # as torch does where it loads NumPy\n"
     )
     for script in sorted(ROOT.glob("0*.py")):
         stub = {"PYTHONPATH": str(tmp_path)}
@@ -305,8 +307,10 @@ def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):
     own, recorded = (
         line for line in process.stdout.splitlines() if line.startswith("trace-util plot ")
     )
-    assert own == f"trace-util plot {tmp_path}/sweep_cpu_size_fp32_eager.json"
+    table = "sweep_cpu_size_fp32_eager"
+    assert own == f"trace-util plot {tmp_path}/{table}.json -o {table}.png"
     assert recorded == (
-        "trace-util plot traces/recorded/nvidia-h200/01_matmul/sweep_size_bf16_eager.json    "
+        "trace-util plot traces/recorded/nvidia-h200/01_matmul/sweep_size_bf16_eager.json "
+        "-o sweep_size_bf16_eager.png    "
         "# recorded on NVIDIA H200 by: python 01_matmul.py --device cuda --sweep"
     )
