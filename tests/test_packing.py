@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from trace_util.redact import StandIns
 from trace_util.share import packing
 from trace_util.share.packing import NotPossible, NotWanted, pack, pack_all
 from trace_util.share.selection import Candidate
@@ -27,19 +26,19 @@ def copies(tmp_path: Path) -> Path:
 def test_a_copy_holds_what_the_file_holds(tmp_path, copies):
     path = tmp_path / "x.json"
     path.write_text(TRACE)
-    packed = pack(candidate(path), copies, gzip=True, names=None)
+    packed = pack(candidate(path), copies, gzip=True, redact=False)
     assert packed.remote == "x.json.gz"
     assert gzip.decompress(packed.copy.read_bytes()) == TRACE.encode()
     assert packed.size_bytes == packed.copy.stat().st_size
-    again = pack(candidate(path), copies, gzip=True, names=None)
+    again = pack(candidate(path), copies, gzip=True, redact=False)
     assert again.copy != packed.copy and again.copy.read_bytes() == packed.copy.read_bytes()
-    plain = pack(candidate(path), copies, gzip=False, names=None)
+    plain = pack(candidate(path), copies, gzip=False, redact=False)
     assert plain.remote == "x.json" and plain.copy.read_text() == TRACE
 
 
 def test_a_file_that_vanished(tmp_path, copies):
     with pytest.raises(NotPossible, match="vanished before it could be read"):
-        pack(candidate(tmp_path / "gone.json"), copies, gzip=True, names=None)
+        pack(candidate(tmp_path / "gone.json"), copies, gzip=True, redact=False)
 
 
 def test_a_file_that_changed_while_it_was_read(tmp_path, copies, monkeypatch):
@@ -54,7 +53,7 @@ def test_a_file_that_changed_while_it_was_read(tmp_path, copies, monkeypatch):
 
     monkeypatch.setattr(packing.hashlib, "sha256", appending)
     with pytest.raises(NotPossible, match="is still being written; send it once it is complete"):
-        pack(candidate(path), copies, gzip=True, names=None)
+        pack(candidate(path), copies, gzip=True, redact=False)
 
 
 def test_a_copy_that_does_not_hold_what_was_read(tmp_path, copies, monkeypatch):
@@ -67,7 +66,7 @@ def test_a_copy_that_does_not_hold_what_was_read(tmp_path, copies, monkeypatch):
         lambda copy: (block.replace(b'"dur": 2', b'"dur": 3') for block in plain(copy)),
     )
     with pytest.raises(NotPossible, match="does not hold what was read; is the disk sound"):
-        pack(candidate(path), copies, gzip=True, names=None)
+        pack(candidate(path), copies, gzip=True, redact=False)
 
 
 def test_half_of_a_trace_wherever_it_is_cut(tmp_path, copies):
@@ -75,21 +74,21 @@ def test_half_of_a_trace_wherever_it_is_cut(tmp_path, copies):
     for end in range(1, len(TRACE)):
         path.write_text(TRACE[:end])
         with pytest.raises(NotWanted):
-            pack(candidate(path), copies, gzip=True, names=None)
+            pack(candidate(path), copies, gzip=True, redact=False)
     whole = gzip.compress(TRACE.encode())
     for end in range(2, len(whole)):
         path.write_bytes(whole[:end])
         with pytest.raises(NotWanted):
-            pack(candidate(path), copies, gzip=True, names=None)
+            pack(candidate(path), copies, gzip=True, redact=False)
 
 
 def test_names_in_file_names_are_found_and_cleaned(tmp_path, copies):
     name = "turing-7_4711.1732900000000.pt.trace.json"
     path = tmp_path / name
     path.write_text(TRACE)
-    packed = pack(candidate(path), copies, gzip=True, names=None)
+    packed = pack(candidate(path), copies, gzip=True, redact=False)
     assert packed.findings == (("host name", "the file's name", 1),)
-    cleaned = pack(candidate(path), copies, gzip=True, names=StandIns())
+    cleaned = pack(candidate(path), copies, gzip=True, redact=True)
     assert cleaned.findings == ()
     assert cleaned.remote == "redacted-host-name-1_4711.1732900000000.pt.trace.json.gz"
 
@@ -98,9 +97,9 @@ def test_a_redacted_copy_says_nothing_of_what_was_planted(tmp_path, copies):
     token = "hf_" + "x" * 34
     path = tmp_path / "x.json"
     path.write_text(json.dumps({**json.loads(TRACE), "env": {"HF_TOKEN": token}}))
-    assert pack(candidate(path), copies, gzip=True, names=None).findings[0].kind == "secret"
+    assert pack(candidate(path), copies, gzip=True, redact=False).findings[0].kind == "secret"
     for packed in (True, False):
-        one = pack(candidate(path), copies, gzip=packed, names=StandIns())
+        one = pack(candidate(path), copies, gzip=packed, redact=True)
         data = one.copy.read_bytes()
         assert one.findings == () and (data[:2] == b"\x1f\x8b") is packed
         text = gzip.decompress(data) if packed else data
@@ -121,7 +120,7 @@ def test_what_cannot_be_packed_is_told_apart(tmp_path, copies):
 def test_a_secret_in_a_comment_is_found_and_no_cleaned_copy_is_made(tmp_path, copies):
     path = tmp_path / "x.json"
     path.write_text(TRACE.replace("{", "{/* hf_" + "x" * 34 + " */", 1))
-    packed = pack(candidate(path), copies, gzip=True, names=None)
+    packed = pack(candidate(path), copies, gzip=True, redact=False)
     assert [one.kind for one in packed.findings] == ["secret"]
     with pytest.raises(NotPossible, match="cannot be cleaned: 1 x secret"):
-        pack(candidate(path), copies, gzip=True, names=StandIns())
+        pack(candidate(path), copies, gzip=True, redact=True)

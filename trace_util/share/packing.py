@@ -62,18 +62,18 @@ def pack_all(
 ) -> Packing:
     """Copies of all the files, in ``folder``; in the bucket they will be below ``prefix``.
 
-    A file that would get the name of another stays unpacked: ``x.json`` beside ``x.json.gz``.
+    A file that would get the name of another stays unpacked: ``x.json`` beside ``x.json.gz``. One
+    that would get it by being cleaned is not sent: the same file has the same name each time.
     """
     from tqdm import tqdm
 
     taken = {candidate.relative for candidate in files}
-    names = StandIns() if redact else None
     remotes: set[str] = set()
     packed, left_out, failed = [], [], []
     for candidate in tqdm(files, desc="pack", unit="file", disable=quiet):
         may_gzip = gzip and candidate.relative + ".gz" not in taken
         try:
-            one = pack(candidate, folder, gzip=may_gzip, names=names)
+            one = pack(candidate, folder, gzip=may_gzip, redact=redact)
             if one.remote in remotes:
                 raise NotPossible("its cleaned name is that of another file; rename it")
             remotes.add(one.remote)
@@ -85,10 +85,8 @@ def pack_all(
     return Packing(tuple(packed), tuple(left_out), tuple(failed))
 
 
-def pack(candidate: Candidate, folder: Path, *, gzip: bool, names: StandIns | None) -> Packed:
+def pack(candidate: Candidate, folder: Path, *, gzip: bool, redact: bool) -> Packed:
     """A copy of the file in ``folder``, gzipped unless that is off or done already.
-
-    A cleaned one where there are stand-ins for what its name gives away, the same for all files.
 
     Raises:
         NotWanted: empty, half-written or no trace.
@@ -101,13 +99,13 @@ def pack(candidate: Candidate, folder: Path, *, gzip: bool, names: StandIns | No
         digest = _copied(candidate.path, copy, gzip=gzip and not candidate.is_table)
         findings = _looked_through(copy, digest, candidate.is_table)
         remote = _remote_name(candidate, gzip=gzip)
-        if names is not None and findings:
+        if redact and findings:
             ending = _ending(copy, candidate.is_table)
             clean = folder / f"{number}.clean{ending}"
             _clean(copy.rename(folder / f"{number}.source{ending}"), clean)
             copy, findings = clean, ()
-        if names is not None:
-            remote = _clean_name(remote, names)
+        if redact:
+            remote = _clean_name(remote)
     except OSError as error:
         raise _reason(error) from error
     named = _in_name(remote)
@@ -207,9 +205,9 @@ def _in_name(name: str) -> tuple[Finding, ...]:
     return tuple(Finding(kind, "the file's name", 1) for kind in sorted(kinds))
 
 
-def _clean_name(name: str, stand_ins: StandIns) -> str:
+def _clean_name(name: str) -> str:
     """The file's name without what it gives away."""
-    walk = Scan().walk
+    walk, stand_ins = Scan().walk, StandIns()
     if host := giveaways.host_in_file_name(name):
         name = name.replace(host, stand_ins.of(giveaways.HOST, host))
     return stand_ins.in_text(name, walk.matches(name))
