@@ -9,7 +9,6 @@ from trace_util.beneath import launched_rows
 from trace_util.blocks import rows_where
 from trace_util.calls import Call, is_any
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
-from trace_util.kernel_names import decode
 from trace_util.links import Links
 from trace_util.tally import distinct
 from trace_util.timeline import Indexes
@@ -76,6 +75,8 @@ def unplaced_work(trace: Trace, links: Links) -> Indexes:
         return alone[:0]
     if placed.any():
         alone = alone[events.start_ns[alone] >= events.start_ns[gpu[placed]].min()]
+    from trace_util.kernel_names import decode  # slow to load, and seldom needed here
+
     names = distinct(events.name[alone]).tolist()
     talks = [index for index in names if decode(trace.names[index]).role == "communication"]
     return alone[~np.isin(events.name[alone], talks)]
