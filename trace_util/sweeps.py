@@ -44,7 +44,9 @@ def sweep_in(path: Path) -> dict[str, Any] | None:
 
 def _table(path: Path) -> dict[str, Any] | None:
     try:
-        if path.suffix.lower() != ".json" or path.stat().st_size > _MOST_BYTES:
+        if path.suffix.lower() != ".json" or not path.is_file():
+            return None  # a pipe can be read but once
+        if path.stat().st_size > _MOST_BYTES:
             return None
         with path.open("rb") as file:
             begin = file.read(64)

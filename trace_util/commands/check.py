@@ -7,7 +7,8 @@ and 2 when one of them makes no sense: an unknown fact, a typing error.
 Expectations of a file that is cut off or damaged, or whose kernels were lost or name no launch,
 fail unjudged.
 count("NAME") is about whole names, in their case: count("nvjet*") is about all that begin so, and
-count("*gemm*") about all that hold it. A share is 0 to 1, or has a %.
+count("*gemm*") about all that hold it. It counts work on the GPU, or, where none is called so,
+what the CPU did, ops within an op of the same name too. A share is 0 to 1, or has a %.
 Facts that can be named are those under "facts" in the JSON output.
 """
 

@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(path: Path, args: argparse.Namespace) -> int:
+    from trace_util.content import require_rereadable
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
     from trace_util.highlights import focus_on
@@ -72,6 +73,7 @@ def _open(path: Path, args: argparse.Namespace) -> int:
     from trace_util.report.hints import say
     from trace_util.view import hand_over
 
+    require_rereadable(path)
     trace = read_trace(path)
     links = link(trace)
     facts = trace_facts(trace, links)

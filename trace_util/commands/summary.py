@@ -147,7 +147,8 @@ def _show_one(made: Any, arguments: argparse.Namespace) -> None:
         sys.stdout.write(encoded(made))
     else:
         sys.stdout.write(made)
-        say(f"next: trace-util explain {shell_path(arguments.traces[0])}")
+        if arguments.traces[0] != "-":
+            say(f"next: trace-util explain {shell_path(arguments.traces[0])}")
 
 
 def _show_many(made: list[Any], jobs: list[JobFacts], as_json: bool, top: int) -> None:

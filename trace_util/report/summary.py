@@ -80,7 +80,7 @@ def _versions(trace: Trace) -> list[str]:
 
 def _window_is(facts: Facts) -> str:
     if not facts.steps:
-        return "the CPU ops and what they launched"
+        return "the CPU ops and what they launched" if facts.ops else "all that was recorded"
     first, last = clean(facts.steps[0].name), clean(facts.steps[-1].name)
     steps = first if first == last else f"{first} to {last}"
     return steps if facts.gpu_activity == "none" else f"{steps} and its GPU work"
@@ -137,8 +137,8 @@ def _categories(trace: Trace, style: Style) -> str:
 
 def _odd(trace: Trace, facts: Facts, style: Style) -> str:
     sentences = oddities(trace, facts)
-    sentences += [f"Repaired: {n:,} {clean(what)}." for what, n in trace.repairs.items()]
-    sentences += [f"Skipped: {n:,} {clean(what)}." for what, n in trace.skipped.items()]
+    sentences += [f"Repaired: {clean(what)} ({n:,})." for what, n in trace.repairs.items()]
+    sentences += [f"Skipped: {clean(what)} ({n:,})." for what, n in trace.skipped.items()]
     if not sentences:
         return ""
     return "\n".join(
