@@ -9,8 +9,8 @@ import pytest
 from trace_text import complete, document, kernel, launch, names, native, rows, written
 
 from trace_util import parallel, reader
-from trace_util.events import Trace, TraceError
-from trace_util.parallel import read_in_stretches, read_traces
+from trace_util.events import Trace
+from trace_util.parallel import read_in_stretches
 from trace_util.reader import read_trace
 from trace_util.sources import Source
 
@@ -101,34 +101,3 @@ def test_gzip_is_read_by_one_process(tmp_path: Path) -> None:
 
     path = written(tmp_path, gzip.compress(json.dumps(document([kernel()])).encode()))
     assert names(read_trace(path, processes=2)) == ["k"]
-
-
-def test_many_traces_come_back_in_their_order(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    trace_text: dict,  # type: ignore[type-arg]
-) -> None:
-    monkeypatch.setattr(parallel, "_FEW_BYTES", 0)
-    monkeypatch.setattr(parallel, "cores", lambda: 2)
-    paths = [
-        str(written(tmp_path, json.dumps(document([kernel("small")])), "rank0.json")),
-        str(written(tmp_path, native(trace_text), "rank1.json")),
-        str(written(tmp_path, "{}", "rank2.json")),
-        str(tmp_path / "rank3.json"),
-        str(written(tmp_path, json.dumps(document([kernel("last")])), "rank4.json")),
-    ]
-    small, large, empty, absent, last = read_traces(paths)
-    assert isinstance(small, Trace) and names(small) == ["small"]
-    assert isinstance(large, Trace) and isinstance(last, Trace)
-    assert_same(large, read_trace(paths[1]))
-    assert names(last) == ["last"]
-    assert isinstance(empty, TraceError) and "rank2.json: an empty JSON object" in str(empty)
-    assert isinstance(absent, TraceError) and "rank3.json: No such file" in str(absent)
-
-
-def test_few_bytes_are_read_without_another_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "_Worker", None)
-    path = str(written(tmp_path, json.dumps(document([kernel()]))))
-    assert [type(trace) for trace in read_traces([path, path])] == [Trace, Trace]

@@ -15,7 +15,8 @@ import pytest
 
 from trace_util import sources
 from trace_util.events import TraceError
-from trace_util.sources import Source, find_traces
+from trace_util.files import trace_files
+from trace_util.sources import Source
 
 TEXT = b'{"traceEvents": [' + b", ".join(b'{"ph": "X", "i": %d}' % i for i in range(5000)) + b"]}"
 
@@ -39,7 +40,7 @@ def relative(paths: list[str], folder: Path) -> list[str]:
 
 
 def test_folder_is_searched_within(folder: Path) -> None:
-    assert relative(find_traces([folder]), folder) == [
+    assert relative(trace_files([str(folder)]), folder) == [
         "a.json.gz",
         "b.json",
         "deep/er/c.pt.trace.json.gz",
@@ -48,8 +49,8 @@ def test_folder_is_searched_within(folder: Path) -> None:
 
 def test_glob_and_file_and_stdin_in_their_order_and_once(folder: Path) -> None:
     targets = ["-", str(folder / "b.json"), str(folder / "*.json*"), str(folder / "**" / "*.gz")]
-    assert find_traces(targets)[0] == "-"
-    assert relative(find_traces(targets)[1:], folder) == [
+    assert trace_files(targets)[0] == "-"
+    assert relative(trace_files(targets)[1:], folder) == [
         "b.json",
         "a.json.gz",
         "d.json.tmp",
@@ -60,7 +61,7 @@ def test_glob_and_file_and_stdin_in_their_order_and_once(folder: Path) -> None:
 def test_name_with_glob_signs_that_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "run [1]*?.json"
     path.write_bytes(b"{}")
-    assert find_traces([path]) == [str(path)]
+    assert trace_files([str(path)]) == [str(path)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_name_with_glob_signs_that_is_a_file(tmp_path: Path) -> None:
 def test_targets_that_name_no_file(tmp_path: Path, target: str, message: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(TraceError) as error:
-        find_traces([str(tmp_path / target)])
+        trace_files([str(tmp_path / target)])
     assert str(error.value) == str(tmp_path / message)
 
 
@@ -188,7 +189,7 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write(b'[1, 2]')"]):
-        assert find_traces([pipe]) == [str(pipe)]
+        assert trace_files([str(pipe)]) == [str(pipe)]
         assert b"".join(Source(pipe).blocks()) == b"[1, 2]"
 
 

@@ -1,6 +1,6 @@
-"""Reads one large trace, or many traces, with several processes.
+"""Reads one large trace with several processes.
 
-One file is cut at what looks like borders between events, and each process reads a stretch. A
+The file is cut at what looks like borders between events, and each process reads a stretch. A
 stretch that starts at a true border and is read to its very end without a fault ends at a true
 border too: so the first stretch, which starts with the file, proves the second, and so on. Where
 that proof fails the file is read by one process instead.
@@ -14,24 +14,18 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, Final
 
 from trace_util.document import CUT_OFF, Document
 from trace_util.event_list import BROKEN, GIVEN_UP, LAST_EVENT
-from trace_util.events import Trace, TraceError
 from trace_util.intake import Intake
 from trace_util.sources import Source
 
 # What one process reads in the time that another takes to start (0.2 s).
 _START_BYTES: Final = 50_000_000
-# Fewer bytes than this in all are read here before another process would have started.
-_FEW_BYTES: Final = 30_000_000
-_GZIP_RATIO: Final = 10  # JSON bytes per gzip byte, roughly
 
 _PROBE_BYTES: Final = 1 << 20
 _BORDER = re.compile(rb'\}(?=\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|args|bp|s)"\s*:)')
@@ -86,21 +80,12 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever prints must not come between the answers
     while True:
         try:
-            what, *arguments = pickle.load(sys.stdin.buffer)
+            arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        for part in _stretch(*arguments) if what == "stretch" else [_whole(*arguments)]:
+        for part in _stretch(*arguments):
             pickle.dump(part, out, 5)
         out.flush()
-
-
-def _whole(path: str, columns: str) -> Trace | TraceError:
-    from trace_util.reader import read_trace
-
-    try:
-        return read_trace(path, columns=columns, processes=1)
-    except TraceError as error:
-        return error
 
 
 def _stretch(path: str, columns: str, top: bytes, start: int, end: int) -> Iterator[Any]:
@@ -133,7 +118,7 @@ def read_in_stretches(source: Source, columns: str, processes: int) -> Document 
     with ExitStack() as stack:
         workers = [stack.enter_context(_Worker()) for _ in borders]
         for worker, start, end in zip(workers, starts[1:], ends[1:], strict=True):
-            worker.ask("stretch", source.path, columns, top[1], start, end)
+            worker.ask(source.path, columns, top[1], start, end)
         document = Document(source.stretch(0, ends[0]), Intake(columns))
         document.read()
         for worker in workers:
@@ -176,52 +161,3 @@ def _append(document: Document, worker: _Worker) -> None:
     document.has_two_texts |= state["has_two_texts"]
     document.window.text_bytes += state["text_bytes"]
     document.lists += state["lists"] - 1
-
-
-def read_traces(paths: Sequence[str], *, columns: str = "all") -> list[Trace | TraceError]:
-    """The trace of each path, or why there is none, in their order; all cores share the work."""
-    results: list[Any] = [None] * len(paths)
-    todo: SimpleQueue[int] = SimpleQueue()
-    sizes = [_json_bytes(path) for path in paths]
-    for i in sorted(range(len(paths)), key=sizes.__getitem__, reverse=True):
-        todo.put(i)
-    helpers = min(cores(), len(paths)) - 1 if sum(sizes) > _FEW_BYTES else 0
-    threads = [
-        Thread(target=_work_elsewhere, args=(todo, paths, columns, results)) for _ in range(helpers)
-    ]
-    for thread in threads:
-        thread.start()
-    _work(todo, lambda i: _whole(paths[i], columns), results)
-    for thread in threads:
-        thread.join()
-    return results
-
-
-def _work_elsewhere(todo: Any, paths: Sequence[str], columns: str, results: list[Any]) -> None:
-    with _Worker() as worker:
-
-        def answer(i: int) -> Any:
-            try:
-                worker.ask("whole", paths[i], columns)
-                return worker.answer()
-            except (EOFError, OSError, pickle.UnpicklingError):
-                return _whole(paths[i], columns)
-
-        _work(todo, answer, results)
-
-
-def _work(todo: Any, answer: Any, results: list[Any]) -> None:
-    while True:
-        try:
-            i = todo.get_nowait()
-        except Empty:
-            return
-        results[i] = answer(i)
-
-
-def _json_bytes(path: str) -> int:
-    try:
-        size = os.path.getsize(path)
-    except OSError:
-        return 0
-    return size * _GZIP_RATIO if path.endswith(".gz") else size

@@ -187,4 +187,4 @@ def reading_of(trace: Trace, label: str = "") -> Reading:
     """A trace, linked and with its facts."""
     links = link(trace)
     facts = trace_facts(trace, links)
-    return Reading(trace, links, facts, run_of(trace, links, facts), label)
+    return Reading(trace, links, facts, run_of(trace, facts), label)

@@ -15,10 +15,8 @@ import numpy as np
 from trace_util.events import Kind, Trace
 from trace_util.facts import Facts
 from trace_util.kernel_names import decode
-from trace_util.links import Links
 from trace_util.shapes import inputs
 
-LESSONS = ("01_matmul", "02_linear", "03_simple_mlp", "03_kernels_mlp", "05_parallel_mlp")
 ANNOTATIONS = {
     "matmul_add": "01_matmul",
     "linear_fwd": "02_linear",
@@ -69,7 +67,7 @@ class Run:
         return self.variant in HAND_WRITTEN
 
 
-def run_of(trace: Trace, links: Links, facts: Facts) -> Run:
+def run_of(trace: Trace, facts: Facts) -> Run:
     """What was run, from the run facts where there are any and from the events otherwise."""
     told = trace.header.run
     lesson, lesson_from = _lesson(trace, facts)

@@ -1,4 +1,4 @@
-"""Where traces come from: files, folders, globs and standard input, as blocks of JSON text.
+"""Where traces come from: a file or standard input, as blocks of JSON text.
 
 Compression is told by content, never by name: gzip bytes under a ``.json`` name and plain JSON
 under ``.json.gz`` are both common.
@@ -7,18 +7,16 @@ under ``.json.gz`` are both common.
 from __future__ import annotations
 
 import codecs
-import glob
 import os
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from trace_util.events import TraceError
 
 STDIN = "-"
-SUFFIXES = (".json", ".json.gz")
 BLOCK_BYTES = 1 << 20
 PROGRESS_BYTES = 50_000_000  # files from this size on show a progress bar
 
@@ -28,40 +26,6 @@ DAMAGED = "damaged gzip data"
 _GZIP = b"\x1f\x8b"
 _UTF8_MARK = codecs.BOM_UTF8
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def find_traces(targets: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The trace files that the targets name: files, folders (searched within), globs and ``-``.
-
-    In the order of the targets, each file once; those of a folder or a glob sorted by name.
-
-    Raises:
-        TraceError: a target names no file.
-    """
-    found: dict[str, None] = {}
-    for target in targets:
-        found |= dict.fromkeys(_files(os.fspath(target)))
-    return list(found)
-
-
-def _files(target: str) -> list[str]:
-    if target == STDIN or os.path.isfile(target):
-        return [target]
-    if os.path.isdir(target):
-        from pathlib import Path
-
-        inside = sorted(str(p) for p in Path(target).rglob("*") if p.name.endswith(SUFFIXES))
-        if not inside:
-            raise TraceError(f"{target}: no .json or .json.gz file in this folder")
-        return inside
-    if glob.has_magic(target):
-        matches = sorted(p for p in glob.glob(target, recursive=True) if os.path.isfile(p))
-        if not matches:
-            raise TraceError(f"{target}: no file matches")
-        return matches
-    if os.path.exists(target):  # a pipe or a device, such as /dev/stdin or <(zcat x)
-        return [target]
-    raise TraceError(f"{target}: no such file or folder")
 
 
 class Source:

@@ -15,8 +15,8 @@ def query_before_gemm(scene: Scene, known: str | None) -> Ruling:
     gemms, others = _launched(own)
     if not gemms:
         return unseen("no GEMM was launched one by one")
-    queried = [pair for pair in gemms if _queries(own, *pair)]
-    wrong = [pair for pair in others if _queries(own, *pair)]
+    queried = [pair for pair in gemms if _queries(own, pair[1])]
+    wrong = [pair for pair in others if _queries(own, pair[1])]
     seen = (
         Evidence("GEMM launches after a query", f"{len(queried)} of {len(gemms)}"),
         Evidence("other launches after a query", f"{len(wrong)} of {len(others)}"),
@@ -25,7 +25,7 @@ def query_before_gemm(scene: Scene, known: str | None) -> Ruling:
     if wrong:
         return contradicted("a query stands before a kernel that is no GEMM", *seen)
     if len(queried) == len(gemms):
-        return holds(*seen, own.proof("query", _queries(own, *gemms[0])))
+        return holds(*seen, own.proof("query", _queries(own, gemms[0][1])))
     if known and not queried and all(_is_nvjet(own, *pair) for pair in gemms):
         return differs(known, *seen)
     return contradicted("GEMMs were launched without a query", *seen)
@@ -46,7 +46,7 @@ def _launched(own: Reading) -> tuple[Launched, Launched]:
     return gemms, others
 
 
-def _queries(own: Reading, kernel: int, call: int) -> list[int]:
+def _queries(own: Reading, call: int) -> list[int]:
     """The queries that come before a launch within the op that makes it."""
     op, start = int(own.links.op[call]), own.start_ns(call)
     step = int(own.links.step[call])

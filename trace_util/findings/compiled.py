@@ -20,7 +20,7 @@ _REGION = re.compile(r"^Torch-Compiled Region: (?:!\d+/)?(\d+)/(\d+)(?:_\d+)?$")
 def compiled(scene: Scene) -> Iterator[Finding]:
     """Recompilations and graph breaks."""
     regions = _regions(scene)
-    yield from recompilations(scene, regions)
+    yield from recompilations(regions)
     yield from graph_breaks(scene, regions)
 
 
@@ -35,7 +35,7 @@ def _regions(scene: Scene) -> dict[int, dict[int, list[int]]]:
     return found
 
 
-def recompilations(scene: Scene, regions: dict[int, dict[int, list[int]]]) -> Iterator[Finding]:
+def recompilations(regions: dict[int, dict[int, list[int]]]) -> Iterator[Finding]:
     """Frames that were compiled more than once."""
     again = {frame: found for frame, found in regions.items() if max(found) > 0}
     if not again:

@@ -131,7 +131,7 @@ def panel_of(trace: Trace, links: Links, facts: Facts, view: View, resolution_ns
     start, end, since = span_of(trace, facts, view)
     roles = role_column(trace, links)
     hosts, host_notes = host_rows(trace, links, roles, start, end)
-    streams, gpu_notes = gpu_rows(trace, links, roles, start, end)
+    streams, gpu_notes = gpu_rows(trace, roles, start, end)
     shown = _shown_step(links, view)
     rows = (*hosts, *streams)
     lanes = tuple(

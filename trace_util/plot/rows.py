@@ -86,7 +86,7 @@ def _depths(links: Links, drawn: NDArray[np.bool_], rows: Indexes) -> Indexes:
 
 
 def gpu_rows(
-    trace: Trace, links: Links, roles: NDArray[np.uint8], start_ns: int, end_ns: int
+    trace: Trace, roles: NDArray[np.uint8], start_ns: int, end_ns: int
 ) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """The busiest streams in the order of device and stream, and what is left out."""
     events = trace.events
