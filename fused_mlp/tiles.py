@@ -31,7 +31,7 @@ class Tiles(NamedTuple):
     k: int
     warps: int
     stages: int  # steps of the sum in shared memory at a time
-    band: int = 16  # tiles of tokens that run beside each other (tiles.py)
+    band: int = 16  # tiles of tokens that run beside each other (`tile_at`)
 
 
 # Each the fastest of the shapes tried on an H200 for its range of tokens.

@@ -128,7 +128,7 @@ class Header:
     device_properties: tuple[dict[str, Any], ...] = ()
     base_time_ns: int | None = None
     record_end_ns: int | None = None  # of the instant "Record Window End", on the file's clock
-    run: dict[str, Any] = field(default_factory=dict)  # this project's run facts, see record.py
+    run: dict[str, Any] = field(default_factory=dict)  # this project's run facts (record/run.py)
     distributed: dict[str, Any] = field(default_factory=dict)
     other: dict[str, Any] = field(default_factory=dict)  # every other top-level key
 

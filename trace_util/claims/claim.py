@@ -20,7 +20,7 @@ class Claim:
     judge: Callable[[Scene], Ruling]
     of: str = "any"  # "eager", "compile", "any" or "both"
     needs_gpu: bool = True  # whether only GPU events or launches can show it
-    needs_ops: bool = True  # whether a replayed CUDA graph hides it, which runs no ops
+    needs_ops: bool = True  # hidden by a replayed CUDA graph, which runs none, and by a slim copy
 
     def check(self, scene: Scene) -> ClaimCheck:
         """The claim with its verdict."""
