@@ -35,9 +35,8 @@ def gathered(
     """The facts of all traces that the targets name, in their order.
 
     ``executor`` is where the work runs, anything with the interface of ``concurrent.futures``; by
-    default the cores of this machine. An interrupted call
-    resumes: with ``facts_file`` from that file, which stays, and else from one in the user's cache,
-    which is removed once all is done.
+    default the cores of this machine. An interrupted call resumes: with ``facts_file`` from that
+    file, which stays, and else from one in the user's cache, which is removed once all is done.
 
     Raises:
         TraceError: a target names no file.
