@@ -179,8 +179,8 @@ class Reading:
         return Range(told.median_ns, told.min_ns, told.max_ns, told.count)
 
     def gpu_step(self) -> Range | None:
-        """GPU time of a step: the union of what it launched."""
-        return range_of([step.gpu_busy_ns for step in self.facts.steps])
+        """GPU time of a step: the union of what it launched; steps that lost kernels left out."""
+        return range_of([s.gpu_busy_ns for s in self.facts.steps if not s.lost_kernels])
 
 
 def reading_of(trace: Trace, label: str = "") -> Reading:

@@ -45,7 +45,7 @@ class Regime:
 
 def regime(scene: Scene) -> Regime:
     """What bounds the run, judged from the step time without the profiler where it was recorded."""
-    return _nothing_recorded(scene) or _overhead(scene) or _kernels(scene)
+    return _nothing_recorded(scene) or _too_low(scene) or _overhead(scene) or _kernels(scene)
 
 
 def _nothing_recorded(scene: Scene) -> Regime | None:
@@ -74,6 +74,18 @@ def _nothing_recorded(scene: Scene) -> Regime | None:
     if not facts.window_ns:
         return Regime(None, "no window: neither step marks nor ops with GPU work", ())
     return None
+
+
+def _too_low(scene: Scene) -> Regime | None:
+    if not scene.all_steps_lost_kernels:
+        return None
+    return Regime(
+        UNDECIDED,
+        "{lost:launch has/launches have} no kernel in the trace, one or more in every step: the "
+        "GPU's share of a step is not known",
+        (count("lost", scene.facts.lost_launches),),
+        "kernels lost in every step",
+    )
 
 
 def _but(scene: Scene) -> str:

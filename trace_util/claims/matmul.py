@@ -54,7 +54,9 @@ def compute_bound(scene: Scene) -> Ruling:
     if size is None or size < LARGE:
         return unseen(f"this run's size is {size or 'not recorded'}; --size {LARGE} shows it")
     gpu, cpu, alone = own.gpu_step(), own.dispatch(), own.unprofiled()
-    if gpu is None or cpu is None:
+    if gpu is None:
+        return unseen("every step lost kernels, so that its GPU time is not known")
+    if cpu is None:
         return unseen("the steps have no annotation to take the CPU's time from")
     seen = [
         Evidence("GPU time of a step, median", gpu.median_ns, "ns"),

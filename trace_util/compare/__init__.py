@@ -161,6 +161,13 @@ def _incomplete(own: Reading, by_step: bool) -> Iterator[str]:
         yield f"{own.unplaced}: the GPU figures of a step are too low"
 
 
+def _vague(own: Reading) -> str:
+    """Why what a step does on the GPU cannot be known, "" where it can."""
+    steps = own.facts.steps
+    all_lost = bool(steps) and all(step.lost_kernels for step in steps)
+    return own.unplaced or ("each step of a run lost kernels" if all_lost else "")
+
+
 def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Difference:
     unlike = _unlike(base, other)
     old, new = kernel_uses(base, by_step), kernel_uses(other, by_step)
@@ -171,7 +178,7 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
     before, after = step_times(base), step_times(other)
     clocks = unlike_clocks(base, other)
     flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
-    vague = flaw or base.unplaced or other.unplaced
+    vague = flaw or _vague(base) or _vague(other)
     return Difference(
         index=index,
         unlike=unlike,
@@ -217,7 +224,7 @@ def _saved(
         return None, "neither run used a GPU"
     flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
     if by_step:
-        flaw = flaw or base.unplaced or other.unplaced
+        flaw = flaw or _vague(base) or _vague(other)
     if flaw:
         return None, flaw
     if base.no_gpu or other.no_gpu:

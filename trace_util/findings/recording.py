@@ -106,7 +106,8 @@ def kernels_lost(scene: Scene) -> Iterator[Finding]:
     if not facts.lost_launches:
         return
     steps = ", ".join(step.name for step in facts.steps if step.lost_kernels)
-    where = " ({steps}, kept out of the figures)" if steps else ""
+    kept_out = "" if scene.all_steps_lost_kernels else ", kept out of the figures"
+    where = f" ({{steps}}{kept_out})" if steps else ""
     yield Finding(
         "kernels-lost",
         FindingKind.ARTEFACT,

@@ -35,18 +35,24 @@ class Scene:
     @cached_property
     def sound_steps(self) -> tuple[StepFacts, ...]:
         """The steps whose figures can be compared: neither wide nor short of kernels."""
-        steps = self.facts.steps
-        return tuple(s for s in steps if not s.wide and not s.lost_kernels) or steps
+        whole = tuple(step for step in self.facts.steps if not step.lost_kernels)
+        return tuple(step for step in whole if not step.wide) or whole or self.facts.steps
+
+    @property
+    def all_steps_lost_kernels(self) -> bool:
+        """Whether no step's GPU figures are whole."""
+        return bool(self.facts.steps) and all(step.lost_kernels for step in self.facts.steps)
 
     @cached_property
     def step_gpu_ns(self) -> float | None:
         """The median GPU time of a sound step; ``None`` without steps or GPU activity.
 
-        Also where GPU work names no launch: then it is not known whose it is.
+        Also where every step lost kernels, or GPU work names no launch, so that it is not known
+        whose it is.
         """
         if not self.sound_steps or self.facts.gpu_activity != "recorded":
             return None
-        if len(unplaced_work(self.trace, self.links)):
+        if self.all_steps_lost_kernels or len(unplaced_work(self.trace, self.links)):
             return None
         return middle([step.gpu_busy_ns for step in self.sound_steps])
 
@@ -127,7 +133,9 @@ class Scene:
 
     @cached_property
     def busy_share(self) -> float | None:
-        """The part of that time in which any device is busy, 0 to 1."""
+        """The part of that time in which any device is busy, 0 to 1; ``None`` if all lost some."""
+        if self.all_steps_lost_kernels:
+            return None
         if self.all_steps_are_sound or self.facts.busy_share is None or not self.kept_ns:
             return self.facts.busy_share
         events = self.trace.events
