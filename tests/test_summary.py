@@ -514,9 +514,9 @@ def test_starting_loads_neither_torch_nor_what_takes_long(lesson_file: Path) -> 
         program = (
             "import argparse, dataclasses, msgspec, numpy, sys; needed = set(sys.modules); "
             "from trace_util.cli import main; main(sys.argv[1:]); "
-            "loaded = {name.split('.')[0] for name in sys.modules.keys() - needed}; "
-            f"print(sorted(loaded & set('{names}'.split())), 'numpy.ma' in sys.modules, "
-            "'trace_util.kernel_names' in sys.modules, file=sys.stderr)"
+            "new = sys.modules.keys() - needed; loaded = {name.split('.')[0] for name in new}; "
+            f"print(sorted(loaded & set('{names}'.split())), 'numpy.ma' in new, "
+            "'trace_util.kernel_names' in new, file=sys.stderr)"
         )
         told = subprocess.run(
             [sys.executable, "-c", program, "summary", str(lesson_file), *more],
