@@ -267,6 +267,26 @@ def test_command_reports_without_an_output_and_refuses_to_overwrite(planted, tmp
 
 
 @pytest.mark.parametrize(
+    "member",
+    [
+        {"cmd": f"python train.py --token {TOKEN}"},
+        {"command": f"python 02_linear.py --token {TOKEN}"},
+        {"host": f"box:{TOKEN}"},
+        {"cwd": f"/home/ada/{TOKEN}"},
+        {"argv": ["train.py", TOKEN]},
+        {"env": {"note": f"is {TOKEN}"}},
+    ],
+    ids=lambda member: next(iter(member)),
+)
+def test_a_token_is_a_secret_whatever_the_member_that_holds_it(member, tmp_path):
+    path = tmp_path / "told.json"
+    path.write_text(json.dumps({"metadata": member, "traceEvents": []}))
+    assert has_secrets(findings_of(path, {}))
+    redact_trace(path, tmp_path / "clean.json", {})
+    assert TOKEN not in (tmp_path / "clean.json").read_text()
+
+
+@pytest.mark.parametrize(
     ("content", "what"),
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer"),

@@ -443,6 +443,18 @@ def test_overview_of_many_files(lesson_file: Path, capsys: pytest.CaptureFixture
     assert hint == f"next: trace-util summary {folder}/cpu.json"
 
 
+@pytest.mark.parametrize("where", [".", "./", "*.json"])
+def test_overview_of_the_folder_that_one_is_in(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("alpha.json", "beta.json"):
+        written({"traceEvents": [op(0, 10)]}, tmp_path, name)
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = run(capsys, where)
+    title, _, one, two = out.splitlines()
+    assert (title, one.split()[0], two.split()[0]) == ("2 traces", "alpha", "beta")
+
+
 def test_overview_calls_traces_by_what_their_folders_do_not_share(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

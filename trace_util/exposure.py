@@ -131,10 +131,11 @@ class Walk:
         text, shaped = text_of(literal), self._shaped.get(literal, [])
         self._learn(literal, kind, shaped)
         if dump is not None and kind is None:
-            secret = any(match.kind == giveaways.SECRET for match in shaped)
-            kind = giveaways.SECRET if secret else dump[0]
+            kind = dump[0]
             if giveaways.is_secret_flag(text):  # ["--token", "..."]
                 self._awaited = giveaways.SECRET
+        if kind is not None and any(match.kind == giveaways.SECRET for match in shaped):
+            kind = giveaways.SECRET  # whatever else the whole text is
         if kind is not None and giveaways.is_given_away(kind, text):
             return Flagged(position, kind, [])
         return Flagged(position, None, shaped) if shaped else None

@@ -80,6 +80,6 @@ def overview_text(lines: Sequence[Overview], style: Style = PLAIN) -> str:
 
 
 def _folder(files: Sequence[str]) -> str:
-    """The folder that all files share, up to its last slash."""
-    shared = os.path.commonprefix([os.path.dirname(file) + os.sep for file in files])
-    return shared[: shared.rfind(os.sep) + 1] if os.path.dirname(shared) else ""
+    """The folder that all files share, up to its last slash; empty where they share none."""
+    shared = os.path.commonprefix([file[: file.rfind(os.sep) + 1] for file in files])
+    return shared[: shared.rfind(os.sep) + 1] if shared.strip(os.sep) else ""
