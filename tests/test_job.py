@@ -192,6 +192,23 @@ def test_small_differences_make_no_straggler(tmp_path: Path) -> None:
     assert not [one for one in job_findings(job) if one.id in ("slow-rank", "late-in-steps")]
 
 
+@pytest.mark.parametrize(("which", "left_out"), [(-1, (4,)), (3, (3, 4))])
+def test_a_step_that_lost_a_kernel_blames_no_rank(
+    tmp_path: Path, which: int, left_out: tuple[int, ...]
+) -> None:
+    folder = write_ranks(tmp_path, 4)
+    path = folder / "rank1.json"
+    document = json.loads(path.read_text())
+    reduces = [e for e in document["traceEvents"] if e.get("name") == REDUCE]
+    lost = sorted(reduces, key=lambda event: event["ts"])[which]
+    document["traceEvents"] = [e for e in document["traceEvents"] if e is not lost]
+    path.write_text(json.dumps(document))
+    job = job_of(folder)
+    assert all(step.slow is None for step in job.steps)
+    assert job.incomplete_steps == left_out and job.steps[-1].ranks == (0, 2, 3)
+    assert not job.broken and not job.missing
+
+
 def test_ranks_that_all_differ_make_no_straggler(tmp_path: Path) -> None:
     slow = {(rank, 2): 100 * rank for rank in range(6)}
     assert job_of(write_ranks(tmp_path, 6, slow=slow, steps=1)).steps[0].slow is None

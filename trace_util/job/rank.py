@@ -66,7 +66,7 @@ class RankFacts:
     events: int = 0
     start_ns: int | None = None  # of the window, on the wall clock where the trace tells it
     window_ns: int | None = None
-    steps: tuple[RankStep, ...] = ()
+    steps: tuple[RankStep, ...] = ()  # without those that lost kernels, and the ones after them
     kernels: tuple[Spent, ...] = ()  # of all steps, without the collectives
     broken: str | None = None
 
@@ -156,6 +156,9 @@ def _steps(trace: Trace, links: Links, facts: Facts, found: Stretches) -> Iterat
         spent = spending_by_step(trace, names, lengths, found.step_of_work, len(duration))
     for index in range(len(duration)):
         told = facts.steps[index] if facts.steps else None
+        # What was lost would seem idle, in its step or, where it was the last work, in the next one.
+        if any(step.lost_kernels for step in facts.steps[max(index - 1, 0) : index + 1]):
+            continue
         yield RankStep(
             number=told.number if told else -1,
             mark_ns=told.duration_ns if told else int(duration[index]),
