@@ -17,7 +17,7 @@ from trace_util.links import Links, link
 from trace_util.sources import CUT_OFF, DAMAGED
 
 # Changes whenever facts of an older version must not be taken for those of this one.
-FORMAT = 1
+FORMAT = 2
 MOST_KERNELS = 200  # names of a rank's kernels; most models have 20 to 150
 
 # No job is larger, and names have six digits; every rank that is missing of one will be named.
@@ -156,7 +156,7 @@ def _steps(trace: Trace, links: Links, facts: Facts, found: Stretches) -> Iterat
         spent = spending_by_step(trace, names, lengths, found.step_of_work, len(duration))
     for index in range(len(duration)):
         told = facts.steps[index] if facts.steps else None
-        # What was lost would seem idle, in its step or, where it was the last work, in the next one.
+        # What was lost would seem idle, in its step or, if it was the last work, in the next one.
         if any(step.lost_kernels for step in facts.steps[max(index - 1, 0) : index + 1]):
             continue
         yield RankStep(
