@@ -140,8 +140,8 @@ def _unlike(job: JobFacts) -> Iterator[Finding]:
         yield Finding(
             "incomplete-steps",
             Kind.ARTEFACT,
-            "{steps:step/steps} ({which}) not recorded whole by every rank: compared are those that "
-            "did",
+            "{steps:step/steps} ({which}) not recorded whole by every rank: compared are those "
+            "that did",
             (
                 count("steps", len(job.incomplete_steps)),
                 text("which", numbers(job.incomplete_steps)),
