@@ -14,6 +14,7 @@ from trace_edits import (
     remove_all,
     rename,
     scale,
+    set_run,
     together,
 )
 
@@ -94,6 +95,14 @@ def test_work_that_was_not_compared_is_told(tmp_path: Path) -> None:
     assert (found.verdict, found.reason) == (
         "holds",
         "their work was not compared: no shapes were recorded",
+    )
+
+
+def test_no_number_may_mean_no_finite_output(tmp_path: Path) -> None:
+    found = claim(broken_copy(TRITON, tmp_path, set_run(relative_error=None)), "4.5")
+    assert (found.verdict, found.reason) == (
+        "unseen",
+        "no error against float64 was recorded: not measured, or of no finite output",
     )
 
 

@@ -152,7 +152,7 @@ def close_enough(scene: Scene) -> Ruling:
     error = own.trace.header.run.get("relative_error")
     dtype = str(own.run.problem.get("dtype") or own.run.dtype)
     if not isinstance(error, float) or dtype not in ROUNDING:
-        return unseen("the relative error against float64 was not recorded")
+        return unseen("no error against float64 was recorded: not measured, or of no finite output")
     tolerance = ROUNDINGS * ROUNDING[dtype] * SUMS.get(dtype, 1)
     seen = [
         Evidence("relative error against float64", error),
