@@ -120,6 +120,16 @@ def test_claims_about_the_gpu_are_unseen_without_launches(tmp_path: Path) -> Non
     assert found.passed
 
 
+def test_gpu_work_that_a_cpu_could_not_do_is_not_absent(tmp_path: Path) -> None:
+    copy = broken_copy(MLP, tmp_path, remove_all(*GPU, "cuda_runtime", "cuda_driver"))
+    texts = ['count("Memcpy DtoD") == 0', 'count("aten::copy_") == 0']
+    memcpy, op = check(read_trace(copy), expectations=texts, against=()).expectations
+    assert (memcpy.holds, op.holds) == (False, True)
+    assert memcpy.reason == (
+        'count("Memcpy DtoD") cannot be known: nothing was launched: the run was on the CPU'
+    )
+
+
 def test_host_facts_are_judged_beside_lost_kernels(tmp_path: Path) -> None:
     copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
     found = expecting("launches_per_step == 5", "lost_launches == 1", path=copy)
@@ -274,6 +284,7 @@ def test_gpu_facts_without_recorded_gpu_work_fail(tmp_path: Path) -> None:
         ("9 ** 9 ** 9 > 0", "not allowed"),
         ("1 << 9 > 0", "not allowed"),
         ("True == 1", "True is no number"),
+        ("kernels < 1e999", "a number is too large"),
         ("kernels in 5", "not allowed"),
         ("count(kernels) == 0", "a name in quotes"),
         ('count("a", "b") == 0', "the only function is"),

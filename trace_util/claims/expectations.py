@@ -103,7 +103,8 @@ def _lost(own: Reading, step: int | None) -> str:
 
 def _count(name: str, own: Reading, lossy_too: bool) -> int:
     rows = named(own, name)
-    if not rows and own.facts.gpu_activity == "missing":
+    is_of_gpu = own.facts.gpu_activity == "missing" or decode(name).is_known
+    if not rows and own.no_gpu and is_of_gpu:
         raise NotKnown(f'count("{name}") cannot be known: {own.no_gpu}')
     is_work = bool(rows) and bool(own.trace.events.is_kind(*GPU_KINDS)[rows[0]])
     if own.left_out and not (is_work or decode(name).is_known or lossy_too):

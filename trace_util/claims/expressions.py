@@ -111,6 +111,8 @@ def _refused(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Constant):
         if type(node.value) not in (int, float, str):
             yield f"{node.value!r} is no number"
+        elif isinstance(node.value, float) and not math.isfinite(node.value):
+            yield "a number is too large"
         return
     if isinstance(node, (ast.Name, ast.Attribute)):
         if dotted(node) is None:
