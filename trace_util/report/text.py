@@ -211,7 +211,7 @@ def columns_of(text: str) -> int:
     """The columns of a terminal that ``text`` takes: wide characters two, combining ones none."""
     if text.isascii() or all(char < _FIRST_COMBINING or char == "…" for char in text):
         return len(text)
-    from rich.cells import cell_len  # the rest of rich takes longer to load than a trace to read
+    from rich.cells import cell_len
 
     return cell_len(text)
 
@@ -248,31 +248,44 @@ def table(
 ) -> str:
     """Rows below their titles, aligned, at most ``style.width`` wide; no newline at the end.
 
-    A path loses its start, as far as that leaves it distinct; any other name that is too long loses
-    its middle: the end of a kernel's name tells it from the next one.
+    Drawn by rich. A path loses its start, as far as that leaves it distinct; any other name that is
+    too long loses its middle, not its end as rich would have it: the
+    end of a kernel's name tells it from the next one.
     """
+    # It takes a while to import, which `--json` and `--help` are spared.
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     cells = [[clean(cell) for cell in row] for row in rows]
     if columns[0].flexible:
         cells = [[row[0] if row[0].strip() else NO_NAME, *row[1:]] for row in cells]
     widths = _widths(columns, cells, style.width - indent)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column, width in zip(columns, widths, strict=True):
+        title = Text(column.title)
+        grid.add_column(
+            title, justify="right" if column.right else "left", width=width, no_wrap=True
+        )
     for index, column in enumerate(columns):
         texts, width = [row[index] for row in cells], widths[index]
         cut = kept_apart if column.paths else _shortened
         for row, text in zip(cells, cut(texts, width), strict=True):
             row[index] = text
-    titles = style.dim(_aligned([column.title for column in columns], columns, widths))
-    lines = [titles, *(_aligned(row, columns, widths) for row in cells)]
-    return "\n".join(f"{'':{indent}}{line}".rstrip() for line in lines)
-
-
-def _aligned(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
-    padded = []
-    for text, column, width in zip(texts, columns, widths, strict=True):
-        if columns_of(text) > width:  # a title above short names
-            text = _start(text, width - 1) + "…"
-        blanks = " " * (width - columns_of(text))
-        padded.append(blanks + text if column.right else text + blanks)
-    return "  ".join(padded).rstrip()
+    for row in cells:
+        grid.add_row(*map(Text, row))
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=1 + sum(widths) + 2 * len(widths),  # never a reason to wrap
+        color_system="standard" if style.colour else None,
+        force_terminal=style.colour,
+        legacy_windows=False,
+    )
+    console.print(grid, no_wrap=True, soft_wrap=True)
+    return "\n".join(f"{'':{indent}}{line}".rstrip() for line in out.getvalue().splitlines())
 
 
 def _widths(columns: Sequence[Column], cells: list[list[str]], width: int) -> list[int]:
