@@ -16,6 +16,7 @@ SECRETS = [
     "glpat-" + "abcde" * 4,
     "AIza" + "abcde" * 7,
     "sk-" + "abcd-" * 6,
+    "sk_" + "live_" + "a1" * 12,
     "xoxb-" + "123456-abcdef",
     "eyJ" + "abcdefgh" + "." + "eyJ" + "abcdefgh" + "." + "abcdefgh",
     "-----BEGIN RSA " + "PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",

@@ -266,6 +266,17 @@ def test_command_reports_without_an_output_and_refuses_to_overwrite(planted, tmp
     assert capsys.readouterr().err == said
 
 
+def test_the_last_member_of_a_file_is_named_too(tmp_path):
+    path = tmp_path / "last.json"
+    path.write_text(json.dumps({"traceEvents": [], "hostname": "box7", "user": "joe1"}))
+    assert [(one.kind, one.where) for one in findings_of(path, {})] == [
+        ("host name", '"hostname"'),
+        ("user name", '"user"'),
+    ]
+    path.write_text(json.dumps(["box7", "joe1", TOKEN]))
+    assert [one.where for one in findings_of(path, {})] == ["a list"]
+
+
 @pytest.mark.parametrize(
     "member",
     [

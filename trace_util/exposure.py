@@ -190,6 +190,7 @@ class Scan:
     def __init__(self, names: Names | None = None) -> None:
         self.walk = Walk(own_names() if names is None else names)
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._before = "a list"  # the place of a literal whose member's name came a block before
 
     def feed(self, parts: list[bytes]) -> None:
         """Count what the pieces of a JSON text give away."""
@@ -197,6 +198,7 @@ class Scan:
             where = self._place_of(parts, position)
             for kind in [whole] if whole else [match.kind for match in shaped]:
                 self._counts[kind, where] += 1
+        self._before = self._last_name(parts, len(parts))
         if b"".join(parts[0::2]).translate(None, _PLAIN):
             self._feed_outside(parts)
 
@@ -216,13 +218,15 @@ class Scan:
 
     def _place_of(self, parts: list[bytes], position: int) -> str:
         """The name of the member that holds a literal, unless that gives something away itself."""
-        if is_key(parts, position):
-            return "a member's name"
+        return "a member's name" if is_key(parts, position) else self._last_name(parts, position)
+
+    def _last_name(self, parts: list[bytes], position: int) -> str:
+        """The last member's name before a literal, as a place."""
         for i in range(position - 2, max(-1, position - 100), -2):
             if is_key(parts, i):
                 name = text_of(parts[i])
                 return "a member" if self.walk.matches(name) else f'"{name[:40]}"'
-        return "a list"
+        return self._before if position < 100 else "a list"
 
     def feed_text(self, text: str, where: str) -> None:
         """Count what a plain text gives away."""

@@ -7,6 +7,7 @@ https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/ 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html ("AKIA", "ASIA"),
 https://docs.gitlab.com/security/tokens/ ("glpat-"), https://api.slack.com/authentication/token-types
 ("xoxb-" and kin), https://cloud.google.com/docs/authentication/api-keys ("AIza"),
+https://docs.stripe.com/keys ("sk_live_" and kin),
 https://www.rfc-editor.org/rfc/rfc7519 (the three parts of a web token).
 """
 
@@ -42,7 +43,7 @@ _SECRET_SHAPES = re.compile(
       | gh[pousr]_[A-Za-z0-9]{36,} | github_pat_[A-Za-z0-9_]{40,}
       | glpat-[A-Za-z0-9_-]{20,} | npm_[A-Za-z0-9]{36} | pypi-[A-Za-z0-9_-]{50,}
       | A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9]) | AIza[A-Za-z0-9_-]{35}
-      | sk-[A-Za-z0-9_-]{20,} | xox[abeoprs]-[A-Za-z0-9-]{10,}
+      | sk-[A-Za-z0-9_-]{20,} | [rs]k_(?:live|test)_[A-Za-z0-9]{20,} | xox[abeoprs]-[A-Za-z0-9-]{10,}
       | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
     )""",
     re.VERBOSE,
@@ -60,7 +61,7 @@ _ANNOUNCED_SECRET = re.compile(
 )
 _SECRET_LIKE = re.compile(
     r"(?i:token|secret|passw|credential|api_?key|access_?key|private.?key|authorization|bearer)"
-    r"|(?<![A-Za-z0-9])(?:hf_|api_org_|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|A[KS]IA|AIza|sk-"
+    r"|(?<![A-Za-z0-9])(?:hf_|api_org_|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|A[KS]IA|AIza|sk-|[rs]k_(?:live|test)_"
     r"|xox[a-z]-|eyJ)|://[^\s/]*@"
 )
 _PRIVATE_KEY = re.compile(
