@@ -43,7 +43,8 @@ _SECRET_SHAPES = re.compile(
       | gh[pousr]_[A-Za-z0-9]{36,} | github_pat_[A-Za-z0-9_]{40,}
       | glpat-[A-Za-z0-9_-]{20,} | npm_[A-Za-z0-9]{36} | pypi-[A-Za-z0-9_-]{50,}
       | A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9]) | AIza[A-Za-z0-9_-]{35}
-      | sk-[A-Za-z0-9_-]{20,} | [rs]k_(?:live|test)_[A-Za-z0-9]{20,} | xox[abeoprs]-[A-Za-z0-9-]{10,}
+      | sk-[A-Za-z0-9_-]{20,} | [rs]k_(?:live|test)_[A-Za-z0-9]{20,}
+      | xox[abeoprs]-[A-Za-z0-9-]{10,}
       | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
     )""",
     re.VERBOSE,
