@@ -28,6 +28,7 @@ from trace_edits import (
 from trace_util.cli import main
 from trace_util.compare import Comparison, Difference, comparison
 from trace_util.events import TraceError
+from trace_util.facts import trace_facts
 from trace_util.ranges import Range, distinction
 from trace_util.reader import read_trace
 from trace_util.report.compare import compare_text
@@ -239,6 +240,9 @@ def test_trace_without_steps_is_counted_as_a_whole(tmp_path: Path) -> None:
     found = compared(MLP, broken_copy(COMPILED_MLP, tmp_path, unmark))
     assert not found.by_step
     assert [run.kernels for run in found.runs] == [15, 12]
+    busy = [trace_facts(read_trace(run.path)).gpu_busy_ns for run in found.runs]
+    assert [run.times.gpu and run.times.gpu.median_ns for run in found.runs] == busy
+    assert [run.times.cpu for run in found.runs] == [None, None], "which is that of a step"
     (difference,) = found.differences
     assert "no step marks" in difference.unlike[0]
     assert difference.bytes_saved == 3 * 2 * TENSOR

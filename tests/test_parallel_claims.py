@@ -14,6 +14,7 @@ from rank_traces import REDUCE, rank_document
 
 from trace_util.claims import Check, check
 from trace_util.events import TraceError
+from trace_util.merge import merge_traces
 from trace_util.reader import read_trace
 
 GEMM = "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
@@ -161,6 +162,17 @@ def test_guesses_about_communication_are_marked(tmp_path: Path) -> None:
         expectations=["exposed_share_per_step <= 0.2", "communication_us_per_step == 200"],
     )
     assert found.guesses[0].holds and all(one.holds for one in found.expectations)
+
+
+def test_collectives_of_a_merged_job_are_not_those_of_one_rank(tmp_path: Path) -> None:
+    paths = [written(rank(number), tmp_path, f"a_rank{number}.json") for number in (0, 1)]
+    merge_traces([str(path) for path in paths], tmp_path / "job.json")
+    job = read_trace(tmp_path / "job.json")
+    found = check(job, expectations=["collectives_per_step <= 9", "kernels_per_step >= 1"])
+    assert found.facts["collectives_per_step"] == (None,) * 6
+    told, kernels = found.expectations
+    assert not told.holds and "check each rank's trace" in told.reason
+    assert kernels.holds
 
 
 def test_claims_hold_over_gloo(gloo_ranks: Path) -> None:

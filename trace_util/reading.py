@@ -18,6 +18,7 @@ from trace_util.links import Indexes, Links, link
 from trace_util.ranges import Range, range_of
 from trace_util.runs import ANNOTATIONS, Run, run_of
 from trace_util.slim import GPU
+from trace_util.steps import step_ranks
 from trace_util.wholeness import why_incomplete
 
 SHOWN = 6  # events of one piece of evidence; more prove nothing more
@@ -62,6 +63,11 @@ class Reading:
         count = len(unplaced_work(self.trace, self.links))
         events = "a GPU event names" if count == 1 else f"{count:,} GPU events name"
         return f"{events} no launch, and so no step" if count else ""
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the traces of several ranks were merged into this one."""
+        return len(set(step_ranks(self.trace, self.facts.steps))) > 1
 
     @property
     def left_out(self) -> str:

@@ -17,6 +17,7 @@ from trace_util.claims.quantities import (
     known_name,
     needs_kernels,
     needs_launches,
+    of_collectives,
     one_value,
 )
 from trace_util.claims.sense import refuse_nonsense
@@ -83,12 +84,18 @@ def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool
     of_step = isinstance(value, tuple)
     value = value[step] if isinstance(value, tuple) else value
     if value is None:
-        raise NotKnown(f"{name} cannot be known: {own.no_gpu or 'the trace does not say it'}")
+        raise NotKnown(f"{name} cannot be known: {_why_unknown(name, own)}")
     if not lossy_too and needs_kernels(name) and (reason := _lost(own, step if of_step else None)):
         raise NotKnown(f"{name} cannot be known: {reason}")
     if not lossy_too and needs_launches(name) and own.unplaced:
         raise NotKnown(f"{name} cannot be known: {own.unplaced}")
     return value
+
+
+def _why_unknown(name: str, own: Reading) -> str:
+    if own.is_merged and of_collectives(name):
+        return "the ranks of a merged job have their own; check each rank's trace"
+    return own.no_gpu or "the trace does not say it"
 
 
 def _lost(own: Reading, step: int | None) -> str:

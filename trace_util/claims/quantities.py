@@ -23,6 +23,8 @@ _OF_GPU_WORK = (
     "kernels", "gpu_busy", "graph_kernels", "copies", "memsets", "collectives", "communication",
     "exposed",
 )  # fmt: skip
+# The facts of a rank's collectives, step by step.
+_OF_COLLECTIVES = ("collectives", "communication_us", "exposed_communication_us", "exposed_share")
 # The facts of the work that each step launched.
 _OF_LAUNCHED_WORK = (
     "kernels_per_step", "copies_per_step", "memsets_per_step", "gpu_busy_us_per_step",
@@ -108,9 +110,11 @@ def _per_step(own: Reading) -> dict[str, tuple[Scalar, ...]]:
 def _communication(own: Reading) -> dict[str, tuple[Scalar, ...]]:
     """What a rank of a job spends in collectives, as summaries of jobs tell it."""
     found = stretches(own.trace, own.links) if own.facts.steps else None
-    names = ("collectives", "communication_us", "exposed_communication_us", "exposed_share")
+    names = [f"{name}_per_step" for name in _OF_COLLECTIVES]
     if found is None:
-        return {f"{name}_per_step": () for name in names}
+        return dict.fromkeys(names, ())
+    if own.is_merged:  # stretches are those of one rank
+        return dict.fromkeys(names, (None,) * len(own.facts.steps))
     length = (found.end_ns - found.start_ns).tolist()
     exposed = found.exposed_ns.tolist()
     shares = [one / all if all else None for one, all in zip(exposed, length, strict=True)]
@@ -120,7 +124,12 @@ def _communication(own: Reading) -> dict[str, tuple[Scalar, ...]]:
         [_us(one) for one in exposed],
         shares,
     )
-    return {f"{name}_per_step": tuple(c) for name, c in zip(names, columns, strict=True)}
+    return {name: tuple(column) for name, column in zip(names, columns, strict=True)}
+
+
+def of_collectives(name: str) -> bool:
+    """Whether a fact is about a rank's collectives, which a merged job does not tell."""
+    return name.startswith(_OF_COLLECTIVES)
 
 
 def needs_kernels(name: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trace_util.compare.matching import Fused, Matching, Replaced, Same, matched
 from trace_util.compare.rows import RowChange, row_changes
-from trace_util.compare.times import Times, step_times, unlike_clocks
+from trace_util.compare.times import Times, times_of, unlike_clocks
 from trace_util.compare.traffic import Kept, intermediates, moved_bytes
 from trace_util.compare.uses import (
     KernelUse,
@@ -135,7 +135,7 @@ def _run(own: Reading, by_step: bool) -> ComparedRun:
         path=own.trace.path,
         run=own.run,
         steps=steps,
-        times=step_times(own),
+        times=times_of(own, by_step),
         kernels=kernels if own.no_gpu is None else None,
         launches=launches,
         transfers=tuple(transfer_uses(own, by_step)),
@@ -175,10 +175,10 @@ def _difference(base: Reading, other: Reading, index: int, by_step: bool) -> Dif
     fused = tuple(FusedKernels(one, intermediates(base, one) or ()) for one in kernels.fused)
     split = tuple(FusedKernels(one, intermediates(other, one) or ()) for one in kernels.split)
     saved, reason = _saved(base, other, fused, split, by_step)
-    before, after = step_times(base), step_times(other)
-    clocks = unlike_clocks(base, other)
+    before, after = times_of(base, by_step), times_of(other, by_step)
+    clocks = unlike_clocks(base, other) if by_step else ""
     flaw = why_incomplete(base.trace) or why_incomplete(other.trace)
-    vague = flaw or _vague(base) or _vague(other)
+    vague = flaw or (_vague(base) or _vague(other) if by_step else "")
     return Difference(
         index=index,
         unlike=unlike,

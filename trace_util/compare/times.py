@@ -11,7 +11,10 @@ from trace_util.reading import Reading
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a step with their spread; ``None`` where the trace does not tell."""
+    """Times of a step with their spread; ``None`` where the trace does not tell.
+
+    Of a whole file only the GPU's busy time is there.
+    """
 
     unprofiled: Range | None
     clock: str | None  # of the unprofiled time: "cuda_event" or "wall"
@@ -21,7 +24,18 @@ class Times:
     gpu: Range | None
 
 
-def step_times(own: Reading) -> Times:
+def times_of(own: Reading, by_step: bool) -> Times:
+    """The times of a step, or of the whole file."""
+    return _step_times(own) if by_step else _whole_times(own)
+
+
+def _whole_times(own: Reading) -> Times:
+    busy = own.facts.gpu_busy_ns
+    gpu = range_of([busy]) if own.no_gpu is None and busy is not None else None
+    return Times(unprofiled=None, clock=None, after_profiler=None, cpu=None, gpu=gpu)
+
+
+def _step_times(own: Reading) -> Times:
     """The times of a step."""
     told = own.trace.header.run.get("unprofiled_step_us")
     late = told.get("after_profiler") if isinstance(told, dict) else None
@@ -40,7 +54,7 @@ def step_times(own: Reading) -> Times:
 
 def unlike_clocks(a: Reading, b: Reading) -> str:
     """Why two unprofiled times must not be compared, "" when they may."""
-    one, other = step_times(a), step_times(b)
+    one, other = _step_times(a), _step_times(b)
     if one.clock != other.clock and one.clock and other.clock:
         return f"taken by unlike clocks, {one.clock} and {other.clock}"
     if one.after_profiler != other.after_profiler:
