@@ -259,6 +259,17 @@ def test_command_writes_the_file_and_prints_the_shifts(
     assert [one["clock_shift_us"] for one in told["ranks"]] == [0, 70]
 
 
+def test_a_clock_that_is_far_away_is_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for clock_us, asked in ((-900_000, False), (-37_400_000, True)):
+        folder = write_ranks(tmp_path / str(asked), 2)
+        (folder / "rank1.json").write_text(json.dumps(rank_document(1, 2, clock_us=clock_us)))
+        assert main(["merge", str(folder), "-o", str(tmp_path / f"{asked}.json")]) == 0
+        told = capsys.readouterr().out
+        assert ("rank 1: its clock is 37.4 s away; is it a rank of the same run?" in told) is asked
+
+
 @pytest.mark.parametrize("force", [[], ["--force"]])
 @pytest.mark.parametrize("where", ["rank0.json rank1.json", "rank*.json", "."])
 def test_an_input_is_never_written_over(where, force, tmp_path, monkeypatch, capsys):

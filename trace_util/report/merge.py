@@ -20,6 +20,10 @@ from trace_util.report.text import (
 )
 
 
+# Clocks of machines that keep the time differ by less (NTP: milliseconds).
+FAR_APART_NS = 1_000_000_000
+
+
 def merge_text(merged: Merged, style: Style = PLAIN) -> str:
     """The file, and for each rank its events and how its clock was shifted."""
     events = sum(one.events for one in merged.ranks)
@@ -47,7 +51,7 @@ def _row(one: MergedRank, position: int) -> list[str]:
 
 
 def _notes(merged: Merged, style: Style) -> str:
-    """What the table does not say of shifts that were not made."""
+    """What the table does not say: shifts that were not made, and those that are beyond belief."""
     notes = []
     for one in merged.ranks[1:]:
         if not one.shift.matched:
@@ -55,6 +59,9 @@ def _notes(merged: Merged, style: Style) -> str:
         elif one.shift.measured_ns and not one.shift.shift_ns:
             measured = _signed(one.shift.measured_ns)
             notes.append(f"{one.label}: {measured} is no more than the collectives' spread; left")
+        elif abs(one.shift.shift_ns) > FAR_APART_NS:
+            far = duration(abs(one.shift.shift_ns))
+            notes.append(f"{one.label}: its clock is {far} away; is it a rank of the same run?")
     return "".join(wrapped(note, style, 2) + "\n" for note in notes)
 
 
