@@ -19,7 +19,6 @@ from trace_util.report.text import (
     wrapped,
 )
 
-
 # Clocks of machines that keep the time differ by less (NTP: milliseconds).
 FAR_APART_NS = 1_000_000_000
 
