@@ -310,7 +310,12 @@ def test_trace_beside_itself_is_not_distinguishable() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "differs", "reason"),
     [
-        (Range(10, 9, 11, 3), Range(13, 12, 14, 3), True, "ranges do not overlap, n=3"),
+        (
+            Range(10, 9, 11, 3),
+            Range(13, 12, 14, 3),
+            True,
+            "ranges do not overlap, n=3 (by chance 1 in 10)",
+        ),
         (Range(10, 9, 11, 3), Range(12, 11, 14, 3), False, "ranges overlap, n=3"),
         (Range(10, 9, 99, 100), Range(12, 11, 14, 100), True, "below all samples"),
         (Range(10, 9, 99, 19), Range(12, 11, 14, 100), False, "ranges overlap, n=19"),
@@ -324,6 +329,14 @@ def test_distinction(a: Range | None, b: Range | None, differs: bool | None, rea
     found = distinction(a, b)
     assert found.differs is differs
     assert reason in found.reason
+
+
+def test_few_samples_are_told_to_part_by_chance() -> None:
+    reasons = [
+        distinction(Range(10, 9, 11, n), Range(13, 12, 14, n)).reason.partition(", ")[2]
+        for n in (2, 3, 4)
+    ]
+    assert reasons == ["n=2 (by chance 1 in 3)", "n=3 (by chance 1 in 10)", "n=4"]
 
 
 def test_upper_bound_is_not_compared_with_a_clean_time(tmp_path: Path) -> None:
@@ -381,9 +394,9 @@ B beside A
   step      200 µs to 100 µs (-50.0 %) without the profiler; distinguishable:
             ranges do not overlap, n=100
   CPU       200 µs to 100 µs (-50.0 %) with the profiler; distinguishable:
-            ranges do not overlap, n=2
+            ranges do not overlap, n=2 (by chance 1 in 3)
   GPU       51.0 µs to 33.0 µs (-35.3 %); distinguishable: ranges do not
-            overlap, n=3
+            overlap, n=3 (by chance 1 in 10)
   same      nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT (2 a step),
             nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_TNT (1 a step)
   fused     gelu and mul became triton_poi_fused__unsafe_view_gelu_mul_0 (told
