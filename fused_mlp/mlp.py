@@ -85,7 +85,7 @@ class FusedMLP(nn.Module):
         state[f"{prefix}gate.weight"], state[f"{prefix}up.weight"] = gate, up
 
     def plan(self, tokens: int) -> Plan:
-        """What `forward` would run for `[tokens, dim]` here and now."""
+        """What `forward` would run for `[tokens, dim]` of the weights' dtype here and now."""
         return _plan(*self._problem(tokens))
 
     def _problem(self, tokens: int) -> tuple[Any, ...]:
@@ -95,11 +95,19 @@ class FusedMLP(nn.Module):
         )
         return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded
 
+    def _takes(self, x: Tensor) -> bool:
+        """Whether the fused kernel may have `x` as it is; `F.linear` casts it under autocast."""
+        dtype = self.gate_up.dtype
+        kind = x.device.type
+        cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else dtype
+        return x.dtype == dtype == cast
+
     def forward(self, x: Tensor) -> Tensor:
         problem = self._problem(x.numel() // self.dim)
         # A compiler looks through caches, with a warning, and cannot word reasons.
         kernels, _ = _choice(*problem) if torch.compiler.is_compiling() else _plan(*problem)
-        if kernels == "fused" and not (torch.is_grad_enabled() and x.requires_grad):
+        differentiated = torch.is_grad_enabled() and x.requires_grad
+        if kernels == "fused" and not differentiated and self._takes(x):
             return self.down(gated_linear(x, self.gate_up, self.hidden, self.activation))
         both = F.linear(x, self.gate_up).unflatten(-1, (-1, 2, GROUP))  # [..., groups, 2, GROUP]
         gate, up = both.unbind(-2)

@@ -220,6 +220,21 @@ def test_fused_mlp_differentiates_its_input_alone():
     assert x.grad is not None and x.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize(
+    ("weights", "inputs"), [(torch.bfloat16, torch.float32), (torch.float16, torch.float16)]
+)
+def test_fused_mlp_casts_what_autocast_casts(weights, inputs):
+    plain = _plain(40, 24, weights)
+    fused = FusedMLP.from_mlp(plain)
+    x = random(9, 40, dtype=inputs)
+    with torch.no_grad(), torch.autocast(DEVICE, dtype=torch.bfloat16):
+        result, expected = fused(x), plain(x)
+    assert result.dtype == expected.dtype == torch.bfloat16
+    assert relative_error(result, expected.double()) < 4 * TOLERANCE[torch.bfloat16]
+    with torch.no_grad(), pytest.raises(RuntimeError, match="dtype"):
+        FusedMLP.from_mlp(_plain(40, 24, torch.bfloat16))(random(9, 40))  # without it, as torch
+
+
 def test_plan_says_what_runs_and_why():
     fused = FusedMLP.from_mlp(_plain(40, 24, torch.bfloat16))
     assert fused.plan(64).kernels == "cublas" and "gradients" in fused.plan(64).reason
