@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import hypothesis
 import pytest
 from lesson_runs import run_ranks
+from side_by_side import (  # noqa: F401
+    pytest_collection_modifyitems,
+    pytest_runtest_protocol,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "traces" / "recorded"
@@ -16,6 +25,21 @@ RECORDED = ROOT / "traces" / "recorded"
 # interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What is printed is asserted at the width of a pipe; pytest-xdist sets the width of a terminal.
+os.environ.pop("COLUMNS", None)
+
+# The tests start hundreds of processes; without this each would compile what it imports, torch for
+# ten seconds and more.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch counts the cores for itself
+
+# An example takes as long as the machine is busy; tests that mean to measure are marked `alone`.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

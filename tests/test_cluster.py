@@ -141,6 +141,7 @@ print(msgspec.json.encode([one.rank for one in told]).decode())
 """
 
 
+@pytest.mark.alone
 def test_a_worker_that_is_killed_changes_nothing_but_time(cluster: Cluster, ranks: Path) -> None:
     import msgspec
 

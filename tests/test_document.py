@@ -166,6 +166,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("what", HUGE)
+@pytest.mark.alone
 def test_mending_takes_no_more_than_it_is_worth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

@@ -831,6 +831,7 @@ def test_damaged_trace_is_explained_all_the_same(seed, tmp_path):
     assert explanation_json(trace, explained)["findings"] is not None
 
 
+@pytest.mark.alone
 def test_large_trace_costs_little(shared_traces):
     def cpu_seconds(*arguments):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -123,6 +123,7 @@ def test_unknown_template_is_shortened():
      "cutlass_80_tensorop_" + "gemm_" * 600, "triton_poi_fused_" + "add_" * 700 + "0"],
     ids=range(10),
 )  # fmt: skip
+@pytest.mark.alone
 def test_hostile_name_costs_little(name):
     decode.cache_clear()
     start = time.perf_counter()

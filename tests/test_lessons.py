@@ -136,6 +136,7 @@ def test_compiled_lesson_shows_dynamo(tmp_path, run, script, flags, tag):
     assert "TorchDynamo Cache Lookup" in names
 
 
+@pytest.mark.alone
 def test_interrupt_leaves_nothing_behind(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "02_linear.py", "--steps", "100000", "--trace_dir", str(tmp_path)],

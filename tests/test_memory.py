@@ -53,6 +53,7 @@ def peak_mib(*arguments: str) -> float:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("form", ["--json", "--top=10"])
+@pytest.mark.alone
 def test_a_summary_takes_little_memory_for_each_byte(traces: dict[int, Path], form: str) -> None:
     small, large = (peak_mib("summary", str(traces[mb]), form) for mb in (SMALL_MB, LARGE_MB))
     gigabytes = (traces[LARGE_MB].stat().st_size - traces[SMALL_MB].stat().st_size) / 1e9

@@ -29,9 +29,15 @@ from trace_util.reader import read_trace
         (b'{"schemaVersion": 1, "x": [1]}', "JSON, but no trace: it has no traceEvents"),
         (b'{"log": {"a": [1', "JSON, but no trace: it has no traceEvents"),
         (b'{"traceEvents": []}', "no events; did the schedule reach its active steps?"),
-        (gzip.compress(b"x")[:6], "a gzip file that is cut off or damaged before its first byte"),
-        (gzip.compress(b'{"traceEvents": []}')[:10], "a gzip file that is cut off"),
-        (gzip.compress(b""), "an empty gzip file: an empty trace; was the export interrupted?"),
+        (
+            gzip.compress(b"x", mtime=0)[:6],
+            "a gzip file that is cut off or damaged before its first byte",
+        ),
+        (gzip.compress(b'{"traceEvents": []}', mtime=0)[:10], "a gzip file that is cut off"),
+        (
+            gzip.compress(b"", mtime=0),
+            "an empty gzip file: an empty trace; was the export interrupted?",
+        ),
         (b"", "an empty file; was the export interrupted?"),
     ],
     ids=lambda value: repr(value)[:28],

@@ -289,6 +289,7 @@ def test_a_page_that_carries_its_trace_allows_its_own_script_alone() -> None:
     assert len(buttons) >= 2 and all(one["data-ui"].startswith("https://ui.") for one in buttons)
 
 
+@pytest.mark.alone
 def test_ten_megabytes_take_three_seconds_and_two_megabytes(tmp_path: Path) -> None:
     trace = read_trace(repeated(tmp_path / "big.json", size=10_000_000))
     began = time.process_time()

@@ -702,6 +702,7 @@ def test_rate_limit_and_server_errors(hub, client, work):
     assert len(hub.asked("whoami")) == 3 + 1 + 4
 
 
+@pytest.mark.alone
 def test_waits_between_tries_grow_and_end(hub, client, work):
     hub.faults.append(Fault("whoami", 503))
     ran = alone(client, work, "traces", "-b", "traces")
@@ -882,6 +883,7 @@ def test_a_dead_endpoint_is_said_within_seconds(client, work):
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.alone
 def test_an_endpoint_that_never_answers_is_given_up_within_seconds(hub, client, work):
     hub.faults.append(Fault("whoami", 200, delay_s=20))
     ran = alone(client, work, "traces", "-b", "traces")
@@ -901,6 +903,7 @@ def test_without_network_token_or_terminal_nothing_hangs(client, work):
     )
 
 
+@pytest.mark.alone
 def test_ctrl_c_is_clean(hub, client, work, tmp_path):
     hub.buckets["ada/traces"] = Bucket(private=False)
     hub.faults.append(Fault("/batch", 200, delay_s=15))

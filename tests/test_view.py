@@ -177,6 +177,7 @@ def test_done_ends_the_wait(file: Path) -> None:
         assert time.monotonic() - began < 10
 
 
+@pytest.mark.alone
 def test_wait_gives_up_after_the_timeout(file: Path) -> None:
     with hand_over(file) as server:
         began = time.monotonic()
@@ -184,6 +185,7 @@ def test_wait_gives_up_after_the_timeout(file: Path) -> None:
         assert 0.2 < time.monotonic() - began < 5
 
 
+@pytest.mark.alone
 def test_requests_put_the_timeout_off(file: Path) -> None:
     with hand_over(file) as server:
         time.sleep(0.4)

@@ -2,7 +2,7 @@
 
 A lesson imports the recording package first, and that one this module: importing torch takes
 seconds in which somebody may think better of it. Torch imports NumPy from C++ and passes over what
-was raised meanwhile, so until all is imported Ctrl-C ends the process on the spot.
+was raised meanwhile, so until that is over Ctrl-C ends the process on the spot.
 """
 
 from __future__ import annotations
@@ -37,10 +37,17 @@ def raise_again() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def leave_at_once() -> None:
+    """From here on Ctrl-C ends the process on the spot, for imports that pass over exceptions.
+
+    A handler can be set on the main thread only; one that somebody else has set is left alone.
+    """
+    if (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, _leave)
+
+
 sys.excepthook = _hook
-# A handler can be set on the main thread only; one that somebody else has set is left alone.
-if (
-    threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
-    signal.signal(signal.SIGINT, _leave)
+leave_at_once()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import platform
 import re
@@ -32,6 +33,7 @@ from .device import (
 from .errors import speak_plainly
 from .flags import LessonParser
 from .folders import require_writable
+from .interruption import leave_at_once, raise_again
 from .output import say
 from .recorded import Wanted, or_see
 from .sharing import require_login
@@ -108,10 +110,21 @@ def begin(
     require_writable(Path(flags.trace_dir), "--trace_dir")
     if device.type == "cpu":
         say(f"note: {lesson} runs on the CPU, so nothing that a GPU does can be seen in this trace")
+    _import_early()
     torch.manual_seed(flags.seed)
     return Run(
         lesson, variant, annotation, tag, warm, flags, device, dtype, profiler_activities(device)
     )
+
+
+def _import_early() -> None:
+    """Import what the profiler imports when it starts (torch/profiler/profiler.py, torch 2.15).
+
+    It takes seconds, in which Ctrl-C would make torch abort.
+    """
+    leave_at_once()
+    importlib.import_module("torch._inductor.config")
+    raise_again()
 
 
 def ranks(parser: LessonParser) -> tuple[int, int]:
