@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -487,6 +488,23 @@ def test_a_file_that_kills_its_process_sinks_only_itself() -> None:
     assert found.pop(1) == found.pop(15) == Failed(DIED)
     assert found.pop(2) == Failed("IndexError: a bug")
     assert all(found[index] == len(files[index]) for index in found)
+
+
+def test_a_pool_that_breaks_between_two_files_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Breaking(ThreadPoolExecutor):
+        """Takes so many files, as a pool does until it hears that a process has died."""
+
+        left = 4
+
+        def submit(self, *work: Any, **how: Any) -> Any:
+            if not self.left:
+                raise BrokenProcessPool("a child process terminated abruptly")
+            self.left -= 1
+            return super().submit(*work, **how)
+
+    monkeypatch.setattr(engine, "_processes", Breaking)
+    files = [f"file{i}" for i in range(12)]
+    assert dict(each_done(length, files, workers=2)) == {i: len(f) for i, f in enumerate(files)}
 
 
 def test_two_processes_tell_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,12 @@ def _on_cores(
         with _processes(workers) as pool:
             broken = False
             while not broken and (todo or running):
-                while todo and len(running) <= workers:
-                    index = todo.popleft()
-                    running[pool.submit(_tried, work, files[index])] = index
+                while todo and len(running) <= workers and not broken:
+                    try:
+                        running[pool.submit(_tried, work, files[todo[0]])] = todo[0]
+                        todo.popleft()
+                    except BrokenProcessPool:  # by another file, since the last one ended
+                        broken = True
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     index = running.pop(future)
                     try:
