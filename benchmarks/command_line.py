@@ -5,12 +5,11 @@ Every command is a process of its own, and they take turns, so that each round o
 others use is as good or as bad for all of them.
 """
 
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
-from processes import Run, measured
+from processes import Run, measured, spread
 
 NUMPY = "python -c 'import numpy'"
 ONE_EVENT = """{"traceEvents": [
@@ -47,10 +46,7 @@ def waits(ten_mb: Path, rounds: int) -> dict[str, Any]:
     one_event.unlink()
     return {
         name: {
-            "seconds": statistics.median(run.seconds for run in each),
-            "seconds_min": min(run.seconds for run in each),
-            "seconds_max": max(run.seconds for run in each),
-            "processor_s": statistics.median(run.processor_s for run in each),
+            **spread(each),
             "processor_s_min": min(run.processor_s for run in each),
             "peak_mib": max(run.peak_mib for run in each),
             "runs": len(each),

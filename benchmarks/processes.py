@@ -1,6 +1,7 @@
 """Runs a command to its end: how long a person waits for it, and what it takes meanwhile."""
 
 import os
+import statistics
 import subprocess
 import time
 from typing import NamedTuple
@@ -13,6 +14,17 @@ class Run(NamedTuple):
     processor_s: float
     peak_mib: float
     output: str
+
+
+def spread(runs: list[Run]) -> dict[str, float]:
+    """The median of both times of some runs, and the range of the first."""
+    seconds = [run.seconds for run in runs]
+    return {
+        "seconds": statistics.median(seconds),
+        "seconds_min": min(seconds),
+        "seconds_max": max(seconds),
+        "processor_s": statistics.median(run.processor_s for run in runs),
+    }
 
 
 def measured(command: list[str]) -> Run:

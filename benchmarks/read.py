@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import command_line
-from processes import Run, measured
+from processes import Run, measured, spread
 from readers import READERS, ROOT, perfetto_bundle
 
 CHILD = Path(__file__).with_name("readers.py")
@@ -67,10 +67,7 @@ def compare(path: Path, names: list[str], rounds: int, python: Path) -> dict[str
     megabytes = path.stat().st_size / 1e6
     return {
         name: {
-            "seconds": statistics.median(run.seconds for run in each),
-            "seconds_min": min(run.seconds for run in each),
-            "seconds_max": max(run.seconds for run in each),
-            "processor_s": statistics.median(run.processor_s for run in each),
+            **spread(each),
             "mb_per_s": megabytes / statistics.median(run.seconds for run in each),
             "peak_mib": max(run.peak_mib for run in each),
             "runs": len(each),

@@ -49,28 +49,20 @@ def after_the_last_product(scene: Scene) -> Ruling:
 
 def all_of_it_exposed(scene: Scene) -> Ruling:
     """5.3: nothing hides the all-reduce: no other work of the rank runs meanwhile."""
-    own = scene.own
-    if _chunks(own) > 1:
+    if _chunks(scene.own) > 1:
         return unseen("this run is in chunks; without --chunks it shows it")
-    found = stretches(own.trace, own.links)
-    if found is None or not found.comm_ns.sum():
-        return unseen("the trace has no collectives")
-    spent, exposed = int(found.comm_ns.sum()), int(found.exposed_ns.sum())
-    seen = [
-        Evidence("in collectives", spent, "ns"),
-        Evidence("of that with no other work", exposed / spent, "share"),
-        Evidence("of the steps' time", exposed / _total(found), "share"),
-    ]
-    if exposed >= ALL * spent:
-        return holds(*seen)
-    return contradicted("other work runs during a part of it", *seen)
+    return _exposure(scene.own, hidden=False)
 
 
 def some_of_it_hidden(scene: Scene) -> Ruling:
     """5.6: in chunks, the work on the next one hides a part of the all-reduces."""
-    own = scene.own
-    if _chunks(own) == 1:
+    if _chunks(scene.own) == 1:
         return unseen("this run is not in chunks; --chunks 2 shows it")
+    return _exposure(scene.own, hidden=True)
+
+
+def _exposure(own: Reading, hidden: bool) -> Ruling:
+    """Whether other work hides a part of the collectives, or none, as ``hidden`` says."""
     found = stretches(own.trace, own.links)
     if found is None or not found.comm_ns.sum():
         return unseen("the trace has no collectives")
@@ -80,9 +72,10 @@ def some_of_it_hidden(scene: Scene) -> Ruling:
         Evidence("of that with no other work", exposed / spent, "share"),
         Evidence("of the steps' time", exposed / _total(found), "share"),
     ]
-    if exposed < ALL * spent:
+    if hidden == (exposed < ALL * spent):
         return holds(*seen)
-    return contradicted("no other work runs meanwhile", *seen)
+    reason = "no other work runs meanwhile" if hidden else "other work runs during a part of it"
+    return contradicted(reason, *seen)
 
 
 def _total(found: Stretches) -> int:
