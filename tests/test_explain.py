@@ -506,6 +506,7 @@ def damaged_checksum(whole: bytes) -> bytes:
     ("written", "id"),
     [
         (lambda whole: whole + whole, "text-breaks-off"),
+        (lambda whole: b'{"traceEvents": [],' + whole[1:], "several-lists-of-events"),
         (damaged_checksum, "file-damaged"),
         (
             lambda whole: whole[:-1] + b', "slimmed": {"source_incomplete": true}}',

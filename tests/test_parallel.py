@@ -101,3 +101,14 @@ def test_gzip_is_read_by_one_process(tmp_path: Path) -> None:
 
     path = written(tmp_path, gzip.compress(json.dumps(document([kernel()])).encode()))
     assert names(read_trace(path, processes=2)) == ["k"]
+
+
+@pytest.mark.parametrize(
+    "behind", ['"traceEvents": [%s]', '"traceEvents": 0', '"deviceProperties": []']
+)
+def test_what_stands_twice_is_told_the_same(tmp_path: Path, trace_text: dict, behind: str) -> None:  # type: ignore[type-arg]
+    text = json.dumps(trace_text)[:-1] + ", " + behind.replace("%s", json.dumps(kernel())) + "}"
+    path = written(tmp_path, text)
+    alone = read_trace(path, processes=1)
+    assert "stands 2 times, with 12,00" in alone.warnings[0] or "unlike values" in alone.warnings[0]
+    assert_same(alone, read_trace(path, processes=2))

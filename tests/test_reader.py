@@ -28,6 +28,7 @@ from trace_text import (
 from trace_util import event_list, sources
 from trace_util.events import GPU_KINDS, Kind, LaunchShape, Shapes, TraceError
 from trace_util.reader import read_trace
+from trace_util.wholeness import why_incomplete
 
 EAGER = RECORDED / "nvidia-h200" / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
 
@@ -323,11 +324,57 @@ def test_list_of_events_that_is_never_closed(tmp_path: Path) -> None:
         assert trace.skipped == {}
 
 
-def test_two_lists_of_events_are_both_read(tmp_path: Path) -> None:
+LISTS = [
+    (["[A, B]", "[A]"], [2, 1]),
+    (["[A, B]", "[]"], [2, 0]),
+    (["[]", "[A]"], [0, 1]),
+    (["[A, B]", "null"], [2, 0]),
+    (["null", "[A]"], [0, 1]),
+    (["[A]", "[B, B]", "[A, A, A]"], [1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize(("lists", "counts"), LISTS, ids=str)
+def test_every_list_of_events_is_read_and_counted(
+    tmp_path: Path, lists: list[str], counts: list[int]
+) -> None:
+    """JSON's own readers keep the last of them, Perfetto (v52) reads them all."""
+    made = {"A": json.dumps(complete("a")), "B": json.dumps(kernel("b", 20))}
+    members = ', "x": 1, '.join(f'"traceEvents": {each}' for each in lists)
+    text = f"{{{members}}}".replace("A", "$A").replace("B", "$B")
+    text = text.replace("$A", made["A"]).replace("$B", made["B"])
+    trace = read(tmp_path, text)
+    assert len(trace.events) == sum(counts)
+    assert trace.repairs["further values of traceEvents"] == len(lists) - 1
+    told = f"stands {len(lists)} times, with {' and '.join(map(str, counts))} events: all are read"
+    assert told in trace.warnings[0]
+    assert not any("two writers" in warning for warning in trace.warnings)
+    assert "traceEvents" not in trace.header.other
+    assert why_incomplete(trace) == "its traceEvents stands more than once"
+
+
+def test_a_list_of_events_without_a_comma_before_it_is_of_another_text(tmp_path: Path) -> None:
     event = json.dumps(complete())
-    trace = read(tmp_path, f'{{"traceEvents": [{event}], "x": 1, "traceEvents": [{event}]}}')
+    text = f'{{"traceEvents": [{event}], "x": "cut off {{"traceEvents": [{event}]}}'
+    trace = read(tmp_path, text)
     assert len(trace.events) == 2
-    assert "two writers" in trace.warnings[0]
+    assert any("two writers" in warning for warning in trace.warnings)
+
+
+def test_unlike_values_of_one_header_key_are_told(tmp_path: Path) -> None:
+    header = '"rank": {"a": 1}, "same": [1], "same": [1], "rank": {"a": 2}'
+    trace = read(tmp_path, f'{{{header}, "traceEvents": [{json.dumps(complete())}]}}')
+    assert trace.header.other["rank"] == {"a": 2}
+    assert trace.repairs == {"duplicate header keys": 2}
+    assert trace.warnings == (
+        'its header gives unlike values to one key ("rank"): the last is taken, as JSON is read',
+    )
+
+
+def test_a_doubled_header_key_that_may_be_a_secret_is_not_quoted(tmp_path: Path) -> None:
+    key = "hf_" + "AbCd" * 9
+    trace = read(tmp_path, f'{{"{key}": 1, "{key}": 2, "traceEvents": [{json.dumps(complete())}]}}')
+    assert "unlike values to one key (1 key)" in trace.warnings[0]
 
 
 @pytest.mark.parametrize(

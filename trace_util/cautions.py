@@ -33,6 +33,8 @@ _REFUSED: Final = (
     sources.CUT_OFF,
     sources.DAMAGED,
 )
+_MOST_NAMED: Final = 5  # lists, or keys, of which one sentence tells
+
 # What slim and merge write into the header of a copy beside what they made it of.
 SOURCE_INCOMPLETE: Final = "source_incomplete"
 BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
@@ -58,8 +60,12 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
     if repaired or broken:
         what = "; ".join(filter(None, (repaired, broken)))
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
-    if intake.skipped[event_list.BROKEN] or document.has_two_texts or document.lists > 1:
+    if intake.skipped[event_list.BROKEN] or document.has_two_texts:
         yield TWO_WRITERS
+    if doc.FURTHER_LISTS in +intake.repairs:
+        yield _several_lists(document.lists)
+    if document.conflicts:
+        yield _conflicts(list(document.conflicts))
     if doc.CUT_OFF in intake.repairs or sources.CUT_OFF in source.notes:
         yield "the end of the file is missing: events and totals are those of what is there"
     if is_of_incomplete(document.header):
@@ -76,6 +82,31 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
             f"{size:.1f} GB of JSON is much for the Perfetto UI: `trace_processor server http "
             f"{source.path}` loads it outside the browser; gzip it before sharing"
         )
+
+
+def _several_lists(counts: list[int]) -> str:
+    each = " and ".join(f"{count:,}" for count in counts[:_MOST_NAMED])
+    more = " and more" * (len(counts) > _MOST_NAMED)
+    return (
+        f"its traceEvents stands {len(counts):,} times, with {each}{more} events: all are read "
+        "(Perfetto reads several lists too) and the figures are of all together, where json.load "
+        "keeps the last alone; if two ranks or runs wrote the file, give each its own path"
+    )
+
+
+def _conflicts(keys: list[str]) -> str:
+    import json
+
+    from trace_util.giveaways import may_be_shown
+
+    first = keys[:_MOST_NAMED]
+    named = ", ".join(json.dumps(key[:30]) for key in first)
+    named += f" and {len(keys) - len(first):,} more" * (len(keys) > len(first))
+    if not may_be_shown(" ".join(first)):
+        named = f"{len(keys):,} {'key' if len(keys) == 1 else 'keys'}"
+    return (
+        f"its header gives unlike values to one key ({named}): the last is taken, as JSON is read"
+    )
 
 
 def is_of_incomplete(header: Mapping[str, Any]) -> bool:

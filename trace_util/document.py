@@ -18,6 +18,7 @@ EVENTS_KEY: Final = "traceEvents"
 CUT_OFF: Final = "end of the file missing"
 AFTER_END: Final = "bytes after the end of the trace"
 DUPLICATES: Final = "duplicate header keys"
+FURTHER_LISTS: Final = "further values of traceEvents"
 HEADER: Final = "unreadable header values"
 JUNK: Final = "unreadable header text"
 
@@ -34,9 +35,10 @@ class Document:
         self.window = Window(blocks)
         self.intake = intake
         self.header: dict[str, Any] = {}
-        self.lists = 0  # lists of events found
+        self.lists: list[int] = []  # how many events each list of them holds
         self.is_closed = False  # the last of them
-        self.has_two_texts = False  # events behind the end
+        self.has_two_texts = False  # events behind the end, or where the text has broken off
+        self.conflicts: dict[str, None] = {}  # header keys that stand twice, with unlike values
         self.top = b""  # the byte that the text opens with
         self.start = b""  # how the text starts, to tell what it is where it is no trace
 
@@ -78,19 +80,36 @@ class Document:
             if not isinstance(key, str) or window.peek() != b":":
                 if not self._find_events():
                     break
+                self.has_two_texts |= bool(self.lists)
                 self._events()
                 continue
             window.at += 1
             if window.peek() == b"[" and key == EVENTS_KEY:
                 window.at += 1
+                self._another_list()
                 self._events()
             elif window.peek() != b"}":
                 self._header_value(key)
         self.intake.repairs[CUT_OFF] = 1
 
+    def _another_list(self) -> None:
+        """Note it where ``traceEvents`` stands again: with a list, as here, or with no list."""
+        if EVENTS_KEY in self.header:
+            del self.header[EVENTS_KEY]
+            self.lists.append(0)
+        self.intake.repairs[FURTHER_LISTS] += bool(self.lists)
+
     def _header_value(self, key: str) -> None:
+        """Keep a value of the header: the last of two, unless it is unreadable."""
         value = self._value()
-        self.intake.repairs[DUPLICATES] += key in self.header
+        if key == EVENTS_KEY and self.lists:
+            self.intake.repairs[FURTHER_LISTS] += 1
+            self.lists.append(0)
+            return
+        if key in self.header:
+            self.intake.repairs[DUPLICATES] += 1
+            if value is not _UNREADABLE and value != self.header[key]:
+                self.conflicts[key] = None
         if value is not _UNREADABLE:
             self.header[key] = value
         else:
@@ -152,8 +171,9 @@ class Document:
                 return False
 
     def _events(self) -> None:
-        self.lists += 1
+        before = self.intake.rows
         self.is_closed = EventList(self.window, self.intake).read()
+        self.lists.append(self.intake.rows - before)
         if not self.is_closed:
             self.intake.repairs[CUT_OFF] = 1
 

@@ -105,6 +105,7 @@ def _state(document: Document) -> dict[str, Any]:
         "has_two_texts": document.has_two_texts,
         "text_bytes": document.window.text_bytes,
         "lists": document.lists,
+        "conflicts": document.conflicts,
     }
 
 
@@ -125,7 +126,8 @@ def read_in_stretches(source: Source, columns: str, processes: int) -> Document 
             if not _ends_at_border(document):
                 return None
             try:
-                _append(document, worker)
+                if not _append(document, worker):
+                    return None
             except (EOFError, pickle.UnpicklingError):
                 return None
     source.bytes_read = source.size_bytes or 0
@@ -151,8 +153,11 @@ def _ends_at_border(document: Document) -> bool:
     return not document.is_closed and not dropped and +intake.repairs == Counter({CUT_OFF: 1})
 
 
-def _append(document: Document, worker: _Worker) -> None:
+def _append(document: Document, worker: _Worker) -> bool:
+    """Append what a worker has read; False where a key of the header stands twice."""
     state = worker.answer()
+    if state["header"].keys() & document.header.keys():
+        return False
     del document.intake.repairs[CUT_OFF]
     columns = (worker.answer() for _ in document.intake.events.columns)
     document.intake.append(state["intake"], columns)
@@ -160,4 +165,8 @@ def _append(document: Document, worker: _Worker) -> None:
     document.is_closed = state["is_closed"]
     document.has_two_texts |= state["has_two_texts"]
     document.window.text_bytes += state["text_bytes"]
-    document.lists += state["lists"] - 1
+    document.conflicts |= state["conflicts"]
+    first, *others = state["lists"]  # the list goes on that the text before has broken off in
+    document.lists[-1] += first
+    document.lists += others
+    return True

@@ -31,6 +31,11 @@ def has_two_texts(trace: Trace) -> bool:
     return TWO_WRITERS in trace.warnings
 
 
+def has_several_lists(trace: Trace) -> bool:
+    """Whether ``traceEvents`` stands more than once, so that readers differ on what counts."""
+    return bool(trace.repairs.get(document.FURTHER_LISTS))
+
+
 def is_damaged(trace: Trace) -> bool:
     """Whether the compressed data is not what was written."""
     return bool(trace.repairs.get(sources.DAMAGED))
@@ -45,6 +50,7 @@ def why_incomplete(trace: Trace) -> str:
         "its text breaks off and goes on, as where two writers had one path"
         if has_two_texts(trace)
         else "",
+        "its traceEvents stands more than once" if has_several_lists(trace) else "",
         "it was made of a file that was cut off or damaged"
         if is_of_incomplete(trace.header.other)
         else "",

@@ -14,7 +14,7 @@ from trace_util.gaps import PROFILER_OVERHEADS, Cause
 from trace_util.launches import unplaced_work
 from trace_util.links import Step
 from trace_util.tally import distinct
-from trace_util.wholeness import has_two_texts, is_cut_off, is_damaged, left_out
+from trace_util.wholeness import has_several_lists, has_two_texts, is_cut_off, is_damaged, left_out
 
 # Reasoned: less of the window changes no figure at the digits that are shown.
 VISIBLE = 0.01
@@ -60,6 +60,15 @@ def not_whole(scene: Scene) -> Iterator[Finding]:
             FindingKind.ARTEFACT,
             "the text breaks off and goes on in the middle of the file: it is damaged, or two "
             "writers had one path, and the figures are of neither",
+            (),
+            "any",
+            "give each rank and each run its own path, and record again",
+        )
+    if has_several_lists(scene.trace):
+        yield Finding(
+            "several-lists-of-events",
+            FindingKind.ARTEFACT,
+            "traceEvents stands more than once in the file: the figures are of all its events",
             (),
             "any",
             "give each rank and each run its own path, and record again",
