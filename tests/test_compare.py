@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import RECORDED
+from msgspec.structs import replace
 from trace_edits import (
     GPU,
     broken_copy,

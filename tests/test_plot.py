@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 import sys
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from trace_util.cli import main
 from trace_util.events import GPU_KINDS, TraceError

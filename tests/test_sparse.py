@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from make_trace import call, kernel, op, trace_of, written
+from msgspec.structs import astuple
 
 from trace_util import sparse
 from trace_util.columns import Column
@@ -94,7 +95,7 @@ def test_numpy_takes_it_for_an_array() -> None:
 
 def test_a_summary_has_sparse_columns_and_all_columns_none(tmp_path: Any) -> None:
     events = [op(1, 9), call(2, 1, 1), kernel(5, 3, 1)]
-    assert all(type(one) is np.ndarray for one in vars(trace_of(*events).events).values())
+    assert all(type(one) is np.ndarray for one in astuple(trace_of(*events).events))
     brief = read_trace(written({"traceEvents": events}, tmp_path), columns="summary").events
     for name in ("device", "stream", "correlation", "size_bytes"):
         assert isinstance(getattr(brief, name), Sparse)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class EventColumns:
     def __init__(self, brief: bool) -> None:
         self.brief = brief
         self.columns: dict[str, Any] = {
-            each.name: Column(_FIRST_DTYPES.get(each.name, np.int8)) for each in fields(Events)
+            name: Column(_FIRST_DTYPES.get(name, np.int8)) for name in Events.__struct_fields__
         }
         if brief:
             self.columns |= {name: SparseColumn() for name in _RARE}

@@ -8,11 +8,11 @@ table of the same name in :class:`Trace`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 Ints = NDArray[np.integer[Any]]
@@ -73,8 +73,7 @@ class LaunchShape(NamedTuple):
     occupancy: float | None
 
 
-@dataclass(frozen=True, repr=False)
-class Events:
+class Events(Struct, frozen=True, eq=False):
     """Complete events in file order; every column is ``[n]``.
 
     ``-1`` in an index column means "the event does not say". ``correlation`` 0 or -1 is "no link".
@@ -121,8 +120,7 @@ class Events:
         return found
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Struct, frozen=True):
     """What a trace says of itself. ``None`` or empty where it does not."""
 
     device_properties: tuple[dict[str, Any], ...] = ()
@@ -133,8 +131,7 @@ class Header:
     other: dict[str, Any] = field(default_factory=dict)  # every other top-level key
 
 
-@dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Struct, frozen=True, eq=False):
     """A trace file, read: header, events, the tables that they index, and what was odd."""
 
     path: str

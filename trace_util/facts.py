@@ -11,7 +11,6 @@ The terms are used in one sense throughout:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,7 @@ class UnprofiledStep(Struct, frozen=True, gc=False):
     clock: str | None  # "cuda_event" or "wall"
 
 
-@dataclass(frozen=True, repr=False)
-class Facts:
+class Facts(Struct, frozen=True, eq=False):
     """What a trace says, in int64 nanoseconds; ``None`` is what it cannot say, and never 0.
 
     Tuples of named things are sorted by total time, largest first. Rows are indexes into the

@@ -11,6 +11,7 @@ from typing import cast
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from trace_util.blocks import in_blocks, rows_where
@@ -59,7 +60,7 @@ def link(trace: Trace) -> Links:
     is_op = events.is_kind(Kind.CPU_OP)
     is_op[[step.index for step in steps]] = False
     is_host = events.is_kind(*HOST_KINDS)
-    is_brief = any(isinstance(column, Sparse) for column in vars(events).values())
+    is_brief = any(isinstance(column, Sparse) for column in astuple(events))
     op: Indexes | None = None
     if is_brief:
         parent = parents(events, is_host)

@@ -12,8 +12,9 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from trace_util.events import Trace, TraceError
 from trace_util.files import ENDINGS, STDIN, Say, trace_files
