@@ -65,6 +65,7 @@ def _of_one_plus_exp2(exponent):
     # 1 / (1 + 2^exponent), two at a time, for exponents up to 63. A multiprocessor finishes 16
     # exponentials or reciprocals a cycle and 128 products, so one reciprocal serves two elements:
     # 1/a is b/(ab). With two of the slow ones for each, the tensor cores waited for the activation.
+    # `min` gives 2^63 for a NaN, which would else make its neighbour one too; x keeps it.
     return gl.inline_asm_elementwise(
         """{
         .reg .f32 a, b, r;
@@ -72,6 +73,8 @@ def _of_one_plus_exp2(exponent):
         ex2.approx.ftz.f32 b, $3;
         add.f32 a, a, 0f3F800000;
         add.f32 b, b, 0f3F800000;
+        min.f32 a, a, 0f5F000000;
+        min.f32 b, b, 0f5F000000;
         mul.f32 r, a, b;
         rcp.approx.ftz.f32 r, r;
         mul.f32 $0, r, b;
