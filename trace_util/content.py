@@ -59,7 +59,7 @@ def require_rereadable(path: Path) -> None:
     """
     if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
         raise UsageError(
-            f"{path}: has to be read twice, and a pipe cannot; save it to a file first"
+            f"{path}: has to be read twice, and a pipe or a device cannot; save it to a file first"
         )
 
 

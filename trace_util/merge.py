@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
@@ -29,6 +29,7 @@ from trace_util.reader import read_trace
 from trace_util.renumbering import Intervals, Rank, Renumbering
 from trace_util.sieve import DROP, KEEP, LOOK
 from trace_util.sources import Source
+from trace_util.spool import rereadable
 
 Write = Callable[[bytes], Any]
 
@@ -60,6 +61,7 @@ class _Seen:
     """What the first look at a file is for."""
 
     path: str
+    file: str  # to be read: of a pipe the copy
     rank: int | None
     header: Header
     start_ns: int  # of the first event, on the rank's wall clock
@@ -84,16 +86,28 @@ def merge_traces(
         TraceError: fewer than two of the files are traces, or none has one of the steps.
     """
     content.require_target(target)
-    for path in paths:
-        if not is_address(path):
-            content.require_rereadable(Path(path))
+    with ExitStack() as kept:
+        files = [
+            path if is_address(path) else str(kept.enter_context(rereadable(path)))
+            for path in paths
+        ]
+        return _merged(list(zip(paths, files, strict=True)), target, steps, done)
+
+
+def _merged(
+    files: Sequence[tuple[str, str]],
+    target: Path,
+    steps: Sequence[int] | None,
+    done: Callable[[], None],
+) -> Merged:
+    """The same; with each path comes the file to read."""
     seen: list[_Seen] = []
     refused = []
-    for path in paths:
+    for path, file in files:
         try:
-            seen.append(_look(path))
+            seen.append(_look(path, file))
         except TraceError as error:
-            refused.append(str(error))
+            refused.append(str(error).replace(file, path))
         done()
     _require(seen, refused, target, steps)
     seen.sort(key=lambda one: (one.rank is None, one.rank or 0))
@@ -138,14 +152,15 @@ def step_numbers(text: str) -> list[int]:
     return sorted(found)
 
 
-def _look(path: str) -> _Seen:
-    with local_copy(path) as file:
-        trace = read_trace(file, columns="summary", processes=1)
+def _look(path: str, file: str) -> _Seen:
+    with local_copy(file) as here:
+        trace = read_trace(here, columns="summary", processes=1)
     links = link(trace)
     told = trace.header.distributed.get("rank")
     start = int(trace.events.start_ns.min()) if len(trace.events) else 0
     return _Seen(
         path=path,
+        file=file,
         rank=told if isinstance(told, int) else rank_in_name(path),
         header=trace.header,
         start_ns=start + (trace.header.base_time_ns or 0),
@@ -257,7 +272,7 @@ def _opened(
 
 def _rewritten(one: _Seen, rank: Rank, write: Write, steps: Sequence[int] | None) -> int:
     """How many complete events of a rank were written."""
-    with local_copy(one.path) as path:
+    with local_copy(one.file) as path:
         codes, within = (None, None) if steps is None else _chosen(path, steps)
         renumbering = Renumbering(rank, write, codes, within)
         Document(Source(path).blocks(), renumbering).read()

@@ -7,6 +7,7 @@ under ``.json.gz`` are both common.
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import sys
 import zlib
@@ -90,7 +91,7 @@ class Source:
 
     def _open(self) -> BinaryIO:
         if self.path == STDIN:
-            return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+            return standard_input()
         return open(self.path, "rb", buffering=0)
 
     def _raw(self, file: BinaryIO, limit: int | None = None) -> Iterator[bytes]:
@@ -125,6 +126,17 @@ class Source:
             next(blocks)
             return _with_first(first[len(_UTF8_MARK) :], blocks)
         return blocks
+
+
+def standard_input() -> BinaryIO:
+    """What comes through standard input, unbuffered.
+
+    Raises:
+        OSError: it is closed.
+    """
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed")
+    return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
 
 
 def _with_first(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:

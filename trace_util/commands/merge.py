@@ -8,6 +8,7 @@ import argparse
 EXAMPLE = """examples:
   trace-util merge rank*.json.gz -o job.json.gz
   trace-util merge runs/7 -o job.json.gz --steps 2-3
+  trace-util merge <(zstdcat rank0.json.zst) <(zstdcat rank1.json.zst) -o job.json.gz
   trace-util open job.json.gz
 """
 
@@ -18,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from trace_util.gather.arguments import WHERE
 
     add = parser.add_argument
-    add("traces", metavar="WHERE", nargs="+", type=named, help=f"the ranks' traces; each {WHERE}")
+    add("traces", metavar="WHERE", nargs="+", type=named, help=f"the ranks' traces; each "
+        f"{WHERE}, or - for stdin")  # fmt: skip
     add(
         "-o",
         "--output",

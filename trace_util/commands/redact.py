@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import argparse
 
-EXAMPLE = """example:
+EXAMPLE = """examples:
   trace-util redact traces/02_linear/1024_32_64_eager.json.gz clean.json.gz
+  zcat trace.json.gz | trace-util redact - -o clean.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util redact``."""
-    from trace_util.argument_types import named
+    from trace_util.copy_arguments import add_copy_arguments
 
-    parser.add_argument("trace", metavar="IN", type=named, help="the trace, or its .txt table")
-    parser.add_argument(
-        "copy", metavar="OUT", nargs="?", type=named, help="the copy; gzipped if named .gz"
-    )
-    parser.add_argument("--force", action="store_true", help="replace OUT if it is there already")
+    add_copy_arguments(parser, "the trace, or its .txt table", needed=False)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -29,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from trace_util import content
+    from trace_util.copy_arguments import copy_named
     from trace_util.events import TraceError
     from trace_util.exposure import findings_of
     from trace_util.reader import read_trace
@@ -36,40 +34,42 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.report.exposure import findings_json, findings_text
     from trace_util.report.hints import say
     from trace_util.report.text import clean
+    from trace_util.spool import rereadable
 
-    source, target = Path(args.trace), Path(args.copy or "")
-    content.require_rereadable(source)
-    if args.copy:
+    copy = copy_named(args)
+    given, target = Path(args.trace), Path(copy or "")
+    if copy:
         content.require_target(target)
-    own = source.exists() and target.exists() and target.samefile(source)
-    if args.copy and target.exists() and not (args.force or own):
+    own = given.exists() and target.exists() and target.samefile(given)
+    if copy and target.exists() and not (args.force or own):
         raise TraceError(f"{target}: is there already; name another file or add --force")
-    if source.suffix != ".txt":
-        read_trace(source, columns="summary")  # refuses what is no trace
-    if args.copy is None:
-        findings, facts = findings_of(source), {}
-        verdict = "" if findings else "gives nothing away that is known to do so"
-    else:
-        redaction = redact_trace(source, target)
-        findings = redaction.findings
-        facts = {
-            "copy": redaction.target,
-            "strings": redaction.strings,
-            "strings_changed": redaction.strings_changed,
-            "structure_sha256": redaction.structure_sha256,
-        }
-        verdict = (
-            f"{redaction.strings_changed:,} of {redaction.strings:,} strings changed; "
-            "everything outside of strings is the same, byte for byte"
-        )
+    with rereadable(args.trace) as source:
+        if source.suffix != ".txt":
+            read_trace(source, columns="summary")  # refuses what is no trace
+        if copy is None:
+            findings, facts = findings_of(source), {}
+            verdict = "" if findings else "gives nothing away that is known to do so"
+        else:
+            redaction = redact_trace(source, target)
+            findings = redaction.findings
+            facts = {
+                "copy": redaction.target,
+                "strings": redaction.strings,
+                "strings_changed": redaction.strings_changed,
+                "structure_sha256": redaction.structure_sha256,
+            }
+            verdict = (
+                f"{redaction.strings_changed:,} of {redaction.strings:,} strings changed; "
+                "everything outside of strings is the same, byte for byte"
+            )
     if args.json:
         document = {"trace": args.trace, "findings": findings_json(findings), **facts}
         print(json.dumps(document, indent=2))
         return 0
     print(findings_text(findings), end="")
     if verdict:
-        line = f"{args.copy or args.trace}: {verdict}"
-        if args.copy:
+        line = f"{copy or args.trace}: {verdict}"
+        if copy:
             say(line)
         else:
             print(clean(line))

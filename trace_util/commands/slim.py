@@ -12,19 +12,18 @@ EXAMPLE = """what --keep can be:
   gpu        GPU work, the calls and the ops that launched it, annotations; other ops are dropped
   no-python  everything but the Python frames
 
-example:
+examples:
   trace-util slim big.json.gz small.json.gz --keep no-python
+  zcat big.json.gz | trace-util slim - -o small.json.gz --keep gpu
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trace-util slim``."""
-    from trace_util.argument_types import named
+    from trace_util.copy_arguments import add_copy_arguments
 
-    parser.add_argument("trace", metavar="IN", type=named, help="the trace")
-    parser.add_argument("copy", metavar="OUT", type=named, help="the copy; gzipped if named .gz")
+    add_copy_arguments(parser, "the trace", needed=True)
     parser.add_argument("--keep", required=True, choices=("steps", "gpu", "no-python"))
-    parser.add_argument("--force", action="store_true", help="replace OUT if it is there already")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
@@ -32,19 +31,26 @@ def run(args: argparse.Namespace) -> int:
     """Write the copy and print the totals that are the same; returns 0."""
     import json
     import sys
+    from dataclasses import replace
     from pathlib import Path
 
     from trace_util import content
-    from trace_util.events import TraceError
+    from trace_util.copy_arguments import copy_named
+    from trace_util.events import TraceError, UsageError
     from trace_util.report.hints import say
     from trace_util.report.slim import slim_json, slim_text
     from trace_util.slim import slim_trace
+    from trace_util.spool import rereadable
 
-    source, target = Path(args.trace), Path(args.copy)
+    copy = copy_named(args)
+    if copy is None:
+        raise UsageError(f"{args.trace}: where to? name the copy after it, or after -o")
+    given, target = Path(args.trace), Path(copy)
     content.require_target(target)
-    if target.exists() and not args.force and not (source.exists() and target.samefile(source)):
+    if target.exists() and not args.force and not (given.exists() and target.samefile(given)):
         raise TraceError(f"{target}: is there already; name another file or add --force")
-    slimmed = slim_trace(source, target, args.keep)
+    with rereadable(args.trace) as source:
+        slimmed = replace(slim_trace(source, target, args.keep), source=args.trace)
     if args.json:
         print(json.dumps(slim_json(slimmed), indent=2))
     else:
