@@ -385,3 +385,63 @@ def test_a_copy_whose_proof_is_interrupted_is_not_kept(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         redact_trace(source, tmp_path / "clean.json")
     assert not (tmp_path / "clean.json").exists()
+
+
+# What a member holds, and what numbers are left of it; nothing here is anybody's secret.
+NUMBERS = [
+    ({"password": 12345678}, [0]),
+    ({"api_key": -4242.5}, [0]),
+    ({"hf_token": 987654321}, [0]),
+    ({"secret": [1234, 5, [6789.5], True]}, [0, 5, 0]),
+    ({"passwords": {"num": {"n": 12345}, "a": 1}, "b": 4321}, [0, 1, 4321]),
+    ({"env": {"note": 80801, "DB_PASSWORD": 112233}}, [80801, 0]),
+    ({"token": [31415926, 50256]}, [0, 50256]),
+]
+INNOCENT = {
+    "num_tokens": 12800000, "max_token": 40960000, "eos_token": 50256123, "s_per_token": 0.00012345,
+    "token": 4096, "tokens": [50256123], "password": None, "use_password": True, "secret": 7,
+    "External id": 12345678, "Sequence number": 12345678, "Ev Idx": 12345678, "cookie": 123456789,
+    "has_secret": False, "correlation": 12345678, "Fwd thread id": 12345678,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 9, 1 << 20])
+@pytest.mark.parametrize(("member", "left"), NUMBERS, ids=[next(iter(m)) for m, _ in NUMBERS])
+def test_a_number_under_a_secret_name_becomes_0(member, left, size, tmp_path, monkeypatch):
+    monkeypatch.setattr(content, "BLOCK_BYTES", size)
+    path, copy = tmp_path / "x.json", tmp_path / "copy.json"
+    path.write_text(json.dumps({"a": 1111, "m": member, "b": 2222, **INNOCENT}))
+    assert has_secrets(findings_of(path, names={}))
+    redaction = redact_trace(path, copy, names={})
+    assert findings_of(copy, names={}) == ()
+    after = json.loads(copy.read_text())
+    assert {key: value for key, value in after.items() if key != "m"} == {
+        "a": 1111, "b": 2222, **INNOCENT,
+    }  # fmt: skip
+    assert numbers_in(after["m"]) == left
+    assert redaction.numbers_changed == left.count(0)
+
+
+def numbers_in(value: object) -> list[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_in(item)]
+    return [] if isinstance(value, (bool, str)) or value is None else [value]
+
+
+def test_innocent_numbers_are_copied_byte_for_byte(tmp_path):
+    path, copy = tmp_path / "x.json", tmp_path / "copy.json"
+    path.write_text(json.dumps({"args": INNOCENT, "list": [INNOCENT, 12345678]}))
+    redaction = redact_trace(path, copy, names={})
+    assert redaction.findings == () and redaction.numbers_changed == 0
+    assert copy.read_bytes() == path.read_bytes()
+
+
+def test_command_says_how_many_numbers_are_0_now(tmp_path, capsys):
+    path, copy = tmp_path / "x.json", tmp_path / "copy.json"
+    path.write_text(f'{{"password": 12345678, "traceEvents": [{EVENT}]}}')
+    assert main(["redact", str(path), str(copy)]) == 0
+    told = capsys.readouterr()
+    assert told.out == '1 x secret under "password"\n'
+    assert told.err.endswith("the same, byte for byte, but for 1 secret number, now 0\n")

@@ -522,6 +522,17 @@ def test_a_planted_token_stops_the_upload(hub, client, work):
     assert not any(value in ran.out + ran.err for value in (TOKEN, "turing-7", "ada.l"))
 
 
+def test_a_secret_that_is_a_number_stops_the_upload_too(hub, client, work):
+    path = work / "traces" / "02_linear" / "64_eager.json"
+    path.write_text(json.dumps({"api_key": 12345678, **json.loads(path.read_text())}))
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
+    assert ran.code == 1 and hub.buckets == {} and hub.asked("POST|PUT") == []
+    reasons = [item["reason"] for item in ran.outcome["failed"]]
+    assert 'holds a secret: secret under "api_key" (1); --redact sends a cleaned copy' in reasons
+    ran = client("traces", "-b", "traces", "--yes", "--json", "--redact", cwd=work)
+    assert ran.code == 0 and len(ran.outcome["sent"]) == 3
+
+
 def test_redact_sends_a_copy_without_the_planted_values(hub, client, work):
     source = work / "traces" / "02_linear" / "64_eager.json"
     planted(source)

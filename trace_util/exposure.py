@@ -22,6 +22,7 @@ from trace_util import content, giveaways
 from trace_util.events import TraceError
 from trace_util.giveaways import Match
 from trace_util.json_strings import is_key, pieces, text_of
+from trace_util.secret_numbers import NumberWalk
 
 # Kinds whose value, once known, is searched for in every other string.
 _SPREADING = (giveaways.SECRET, giveaways.USER, giveaways.HOST, giveaways.JOB, giveaways.EMAIL)
@@ -44,9 +45,12 @@ class Finding(NamedTuple):
 
 
 class Flagged(NamedTuple):
-    """A literal that gives something away: all of it for its place, or parts for their shape."""
+    """A literal that gives something away: all of it for its place, or parts for their shape.
 
-    position: int  # in the list of pieces
+    What stands between two literals gives away nothing but secret numbers, by their place.
+    """
+
+    position: int  # in the list of pieces: odd for a literal, even for what is between two
     whole: str | None  # the kind that its place gives to all of it
     parts: list[Match]
 
@@ -74,14 +78,17 @@ class Walk:
         self._keys: dict[bytes, str] = {}
         self._dump: tuple[str, int] | None = None  # the kind of the member we are in, and its depth
         self._awaited: str | None = None  # the kind of the value that comes next
+        self._numbers = NumberWalk()
 
     def flagged(self, parts: list[bytes]) -> list[Flagged]:
-        """The literals of ``parts`` (from :func:`json_strings.pieces`) that are to go."""
+        """The literals of ``parts`` (from :func:`json_strings.pieces`) that are to go, and the
+        numbers."""
         unique = set(parts[1::2])
         self._classify(unique - self._seen)
         if not (
             self._dump
             or self._awaited
+            or self._numbers.is_inside
             or not self._shaped.keys().isdisjoint(unique)
             or not self._keys.keys().isdisjoint(unique)
         ):
@@ -89,7 +96,16 @@ class Walk:
         found = [one for i in range(1, len(parts), 2) if (one := self._look(parts, i))]
         if self._dump is not None:
             self._dump = _deeper(self._dump, parts[-1])
-        return found
+        return [*found, *self._numbered(parts)]
+
+    def _numbered(self, parts: list[bytes]) -> Iterator[Flagged]:
+        names = {
+            position: text_of(parts[position])
+            for position in range(1, len(parts), 2)
+            if self._keys.get(parts[position]) == giveaways.SECRET and is_key(parts, position)
+        }
+        for position, matches in self._numbers.found(parts, names):
+            yield Flagged(position, None, matches)
 
     def _classify(self, literals: set[bytes]) -> None:
         if len(self._seen) > _SEEN_LIMIT:
@@ -217,12 +233,15 @@ class Scan:
                 self._counts[kind, OUTSIDE] += 1
 
     def _place_of(self, parts: list[bytes], position: int) -> str:
-        """The name of the member that holds a literal, unless that gives something away itself."""
-        return "a member's name" if is_key(parts, position) else self._last_name(parts, position)
+        """The name of the member that holds a value, unless that gives something away itself."""
+        if position % 2 and is_key(parts, position):
+            return "a member's name"
+        return self._last_name(parts, position)
 
     def _last_name(self, parts: list[bytes], position: int) -> str:
-        """The last member's name before a literal, as a place."""
-        for i in range(position - 2, max(-1, position - 100), -2):
+        """The last member's name before a position, as a place."""
+        last = position - 2 if position % 2 else position - 1
+        for i in range(last, max(-1, position - 100), -2):
             if is_key(parts, i):
                 name = text_of(parts[i])
                 return "a member" if self.walk.matches(name) else f'"{name[:40]}"'

@@ -103,8 +103,8 @@ _USER_IN_PATH = re.compile(
 _KEYS = (
     (
         SECRET,
-        r"(?:.*[_.-])?(?:token|secret|passwd|password|api_?key|(?:secret_)?access_?key|private_?key"
-        r"|credentials?|authorization|cookie)",
+        r"(?:.*[_.-])?(?:token|secrets?|passwd|passwords?|api[_-]?keys?|(?:secret_)?access_?key"
+        r"|private_?key|credentials?|authorization|cookie)",
     ),
     (
         ENVIRONMENT,
@@ -123,6 +123,21 @@ _KEYS = (
     (PATH, r"(?:.*_)?(?:cwd|pwd|work_?dir|working_?dir(?:ectory)?|home_?dir|home)"),
 )
 _KEY_KINDS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KEYS)
+# Members whose numbers are secrets, and how those look. "max_token", "eos_token" and "s_per_token"
+# are counts, ids and times, and "token" alone may be one, which has fewer digits; what tracing
+# tools call a cookie is a counter.
+_SECRET_NUMBERS = (
+    (
+        r"(?:.*[_.-])?(?:secrets?|passwd|passwords?|api[_-]?keys?|(?:secret_)?access_?key"
+        r"|private_?key|credentials?|authorization)",
+        re.compile(rb"[-\d][\d.eE+-]{3,}"),
+    ),
+    (
+        r"(?:(?:.*[_.-])?(?:access|api|auth|bearer|bot|github|gitlab|hf|hub|login|refresh|secret"
+        r"|session|user)[_.-]?)?token",
+        re.compile(rb"-?\d{8,}"),
+    ),
+)
 # A lesson's own command line says what was run and nothing of who ran it.
 _LESSON_COMMAND = re.compile(r"(?:python3?|torchrun)(?: [^/\\]*)? ?\d\d_\w+\.py(?: [^/\\]*)?")
 # What stands where somebody has already removed a value, or where there never was one.
@@ -230,6 +245,16 @@ def host_in_file_name(name: str) -> str | None:
 def kind_of_key(key: str) -> str | None:
     """The kind of the value that a member of this name holds, ``None`` for an innocent name."""
     return next((kind for kind, pattern in _KEY_KINDS if pattern.fullmatch(key)), None)
+
+
+def secret_number(key: str) -> re.Pattern[bytes] | None:
+    """What the number that a member of this name holds must look like to be a secret.
+
+    ``None`` where no number is one. True and false say too little to be secrets.
+    """
+    return next(
+        (shape for name, shape in _SECRET_NUMBERS if re.fullmatch(name, key, re.IGNORECASE)), None
+    )
 
 
 def is_secret_flag(text: str) -> bool:

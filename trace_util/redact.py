@@ -1,9 +1,10 @@
 """A copy of a trace without what would give people away, and the proof that the rest is the same.
 
-Only texts inside quotes are touched. Everything outside of them (numbers, brackets, the order of
-events: every time, duration and link) is copied byte for byte, and the copy is read back to prove
-it: the same structure, as many strings, and nothing left that gives anything away. Equal values
-become equal stand-ins and different ones stay different, so that names still group as before.
+Only texts inside quotes are touched, and the numbers of members that hold secrets, which become 0.
+All else outside of quotes (numbers, brackets, the order of events: every time, duration and link)
+is copied byte for byte, and the copy is read back to prove it: the same structure, as many
+strings, and nothing left that gives anything away. Equal texts become equal stand-ins and different
+ones stay different, so that names still group as before.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Redaction:
     findings: tuple[Finding, ...]
     strings: int  # in the file, names of members included
     strings_changed: int
-    structure_sha256: str  # of everything outside of strings: the same in source and copy
+    numbers_changed: int  # secret ones, which are 0 in the copy
+    structure_sha256: str  # of everything outside of strings, but for these numbers the source's
 
 
 class StandIns:
@@ -72,6 +74,14 @@ class StandIns:
             out += [text[end : match.start], stand_in]
             end = match.end
         return "".join([*out, text[end:]])
+
+
+@dataclass
+class _Changed:
+    """How much is another in the copy."""
+
+    strings: int = 0
+    numbers: int = 0
 
 
 class _Structure:
@@ -110,7 +120,7 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     for parts in pieces(json_blocks(source)):
         scan.feed(parts)
     _require_quoted(source, scan.findings)
-    before, changed = _Structure(), [0]
+    before, changed = _Structure(), _Changed()
     copy = _rewritten(source, scan.walk.names, before, changed)
     content.write_atomically(target, (b"".join(parts) for parts in copy))
     try:
@@ -119,7 +129,15 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
         target.unlink()
         raise
     digest, strings = before.seen
-    return Redaction(str(source), str(target), scan.findings, strings, changed[0], digest)
+    return Redaction(
+        source=str(source),
+        target=str(target),
+        findings=scan.findings,
+        strings=strings,
+        strings_changed=changed.strings,
+        numbers_changed=changed.numbers,
+        structure_sha256=digest,
+    )
 
 
 def _require_quoted(source: Path, findings: tuple[Finding, ...]) -> None:
@@ -133,18 +151,29 @@ def _require_quoted(source: Path, findings: tuple[Finding, ...]) -> None:
 
 
 def _rewritten(
-    source: Path, names: Names, structure: _Structure, changed: list[int]
+    source: Path, names: Names, structure: _Structure, changed: _Changed
 ) -> Iterator[list[bytes]]:
     walk, stand_ins = Walk(names), StandIns()
     for parts in pieces(json_blocks(source)):
-        structure.feed(parts)
         for position, whole, shaped in walk.flagged(parts):
+            if position % 2 == 0:
+                parts[position] = _zeroed(parts[position], shaped)
+                changed.numbers += len(shaped)
+                continue
             text = text_of(parts[position])
             new = stand_ins.of(whole, text) if whole else stand_ins.in_text(text, shaped)
             new = _without_names(new, walk, stand_ins)
             parts[position] = literal_of(new)
-            changed[0] += 1
+            changed.strings += 1
+        structure.feed(parts)
         yield parts
+
+
+def _zeroed(outside: bytes, numbers: list[Match]) -> bytes:
+    """What stands between two strings, with a 0 for each of the numbers."""
+    for number in reversed(numbers):
+        outside = outside[: number.start] + b"0" + outside[number.end :]
+    return outside
 
 
 def _without_names(text: str, walk: Walk, stand_ins: StandIns) -> str:
@@ -178,4 +207,4 @@ def _redact_text(source: Path, target: Path, scan: Scan) -> Redaction:
     if walk.matches(clean):
         raise TraceError(f"{source}: could not be cleaned; leave the table out")
     content.write_atomically(target, [clean.encode("utf-8", "surrogateescape")])
-    return Redaction(str(source), str(target), scan.findings, 0, int(clean != text), "")
+    return Redaction(str(source), str(target), scan.findings, 0, int(clean != text), 0, "")

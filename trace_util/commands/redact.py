@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.redact import redact_trace
     from trace_util.report.exposure import findings_json, findings_text
     from trace_util.report.hints import say
-    from trace_util.report.text import clean
+    from trace_util.report.text import clean, counted
     from trace_util.spool import rereadable
 
     copy = copy_named(args)
@@ -56,11 +56,14 @@ def run(args: argparse.Namespace) -> int:
                 "copy": redaction.target,
                 "strings": redaction.strings,
                 "strings_changed": redaction.strings_changed,
+                "numbers_changed": redaction.numbers_changed,
                 "structure_sha256": redaction.structure_sha256,
             }
+            numbers = redaction.numbers_changed
+            but = f", but for {counted(numbers, 'secret number')}, now 0" if numbers else ""
             verdict = (
                 f"{redaction.strings_changed:,} of {redaction.strings:,} strings changed; "
-                "everything outside of strings is the same, byte for byte"
+                f"everything outside of strings is the same, byte for byte{but}"
             )
     if args.json:
         document = {"trace": args.trace, "findings": findings_json(findings), **facts}
