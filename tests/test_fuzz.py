@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import RECORDED
 from damage import damaged
+from msgspec.structs import astuple
 from trace_text import LAYOUTS
 
 from trace_util import event_list
@@ -37,7 +38,7 @@ def texts() -> list[bytes]:
 def assert_whole(trace: Trace) -> None:
     """The columns of a trace agree with each other and with their tables."""
     events = trace.events
-    assert {len(column) for column in vars(events).values()} == {len(events)}
+    assert {len(column) for column in astuple(events)} == {len(events)}
     assert len(events) <= trace.phases["X"]
     if not len(events):
         return

@@ -12,6 +12,7 @@ import pytest
 from conftest import RECORDED
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, astuple
 from trace_text import (
     LAYOUTS,
     complete,
@@ -566,14 +567,14 @@ def test_unknown_set_of_columns_is_refused(tmp_path: Path) -> None:
 
 def test_columns_cannot_be_changed(tmp_path: Path) -> None:
     trace = read(tmp_path, [kernel()])
-    for column in vars(trace.events).values():
+    for column in astuple(trace.events):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
 
 
 def test_small_values_take_small_columns(tmp_path: Path) -> None:
     events = read(tmp_path, [kernel(correlation=i, name=f"k{i % 300}") for i in range(1000)]).events
-    sizes = {name: column.dtype.itemsize for name, column in vars(events).items()}
+    sizes = {name: column.dtype.itemsize for name, column in asdict(events).items()}
     assert sizes["category"] == sizes["kind"] == sizes["process"] == sizes["stream"] == 1
     assert sizes["name"] == sizes["correlation"] == 2
     assert sizes["start_ns"] == sizes["duration_ns"] == 8

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from trace_util.events import Trace
 from trace_util.reader import read_trace
 
@@ -135,6 +137,6 @@ def rows(trace: Trace) -> list[tuple[Any, ...]]:
     }
     columns = [
         [tables[name][i] for i in column] if name in tables else column.tolist()
-        for name, column in vars(events).items()
+        for name, column in asdict(events).items()
     ]
     return list(zip(*columns, strict=True))
