@@ -22,6 +22,7 @@ from trace_util.facts import trace_facts
 from trace_util.links import link
 from trace_util.merge import Merged, merge_traces, step_numbers
 from trace_util.reader import read_trace
+from trace_util.reading import reading_of
 from trace_util.renumbering import ID_STRIDE
 from trace_util.report.merge import merge_text
 
@@ -311,6 +312,39 @@ def test_runs_of_different_workloads_are_no_job(tmp_path, capsys):
         "the ranks of one job; trace-util compare compares them, trace-util plot lays them below "
         "each other\n"
     )
+
+
+def test_a_job_is_compared_as_what_its_ranks_ran(tmp_path, capsys):
+    ranks = sorted((RECORDED / "nvidia-h200-x2" / "05_parallel_mlp").glob("64_128*_rank?.json.gz"))
+    job = tmp_path / "job.json"
+    merge_traces(list(map(str, ranks)), job)
+    assert main(["compare", str(job), str(ranks[0])]) == 0
+    told = capsys.readouterr().out
+    assert "   05_parallel_mlp, tp2, merged of 2 ranks, NVIDIA H200, the baseline\n" in told
+    assert "\n  A merged  " in told and "\n  B tp2  " in told
+    assert "  warning   unlike runs: ranks in the trace: 2 and 1\n" in told
+    assert main(["compare", str(job), str(ranks[0]), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(run["variant"], run["merged_ranks"]) for run in runs] == [("tp2", 2), ("tp2", None)]
+    assert main(["check", str(job)]) == 0
+    assert "05_parallel_mlp, tp2 (from its ranks' run facts)" in capsys.readouterr().out
+
+
+def test_a_job_says_of_its_run_what_all_of_its_ranks_say(tmp_path):
+    paths = sorted(write_ranks(tmp_path / "ranks", 2).iterdir())
+    both = {"lesson": "05_parallel_mlp", "variant": "tp2", "flags": {"batch": 8}}
+    for path, warm in zip(paths, (True, False), strict=True):
+        document = json.loads(path.read_text())
+        path.write_text(json.dumps({**document, "run_facts": {**both, "warm": warm}}))
+    job, _ = merged(tmp_path / "ranks")
+    run = reading_of(read_trace(job)).run
+    assert (run.variant, run.problem, run.warm, run.ranks) == ("tp2", {"batch": 8}, None, 2)
+    document = json.loads(paths[1].read_text())
+    del document["run_facts"]  # of a rank that does not say, nothing is taken to be so
+    paths[1].write_text(json.dumps(document))
+    job, _ = merged(tmp_path / "ranks")
+    run = reading_of(read_trace(job)).run
+    assert (run.variant, run.problem, run.ranks) == ("eager", {}, 2)
 
 
 def test_links_in_a_circle_are_no_traceback(tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ these say it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +51,7 @@ class Run:
     products: tuple[tuple[int, int, int], ...] = ()  # distinct M, N, K of the matrix products
     dtype: str | None = None  # of the products, as recorded
     versions: dict[str, str] = field(default_factory=dict)
+    ranks: int | None = None  # whose traces were merged into this one; None: it is of one process
 
     @property
     def compiled(self) -> bool:
@@ -69,18 +71,19 @@ class Run:
 
 def run_of(trace: Trace, facts: Facts) -> Run:
     """What was run, from the run facts where there are any and from the events otherwise."""
-    told = trace.header.run
-    lesson, lesson_from = _lesson(trace, facts)
+    ranks = _merged_ranks(trace)
+    told = trace.header.run or _shared_facts(ranks)
+    lesson, lesson_from = _lesson(told, facts, "its ranks' run facts" if ranks else "its run facts")
     flags = told.get("flags")
     products, dtype = _products(trace)
     versions = told.get("versions")
     return Run(
         lesson=lesson,
         lesson_from=lesson_from,
-        variant=_variant(trace, facts),
+        variant=_variant(told, trace, facts),
         device=_text(told.get("device")) or ("cuda" if facts.gpu_activity != "none" else None),
         gpu=_text(told.get("gpu")) or facts.gpu,
-        capability=_capability(trace),
+        capability=_capability(told, trace),
         warm=told.get("warm") if isinstance(told.get("warm"), bool) else None,
         cuda_graph=told.get("cuda_graph") is True or facts.graph_launches > 0,
         problem={k: flags[k] for k in PROBLEM if k in flags} if isinstance(flags, dict) else {},
@@ -89,7 +92,28 @@ def run_of(trace: Trace, facts: Facts) -> Run:
         versions={k: str(v) for k, v in versions.items() if v}
         if isinstance(versions, dict)
         else {},
+        ranks=len(ranks) or None,
     )
+
+
+def _merged_ranks(trace: Trace) -> list[Any]:
+    """What :mod:`trace_util.merge` wrote of each rank; nothing in a trace of one process."""
+    merged = trace.header.other.get("merged")
+    ranks = merged.get("ranks") if isinstance(merged, dict) else None
+    return ranks if isinstance(ranks, list) else []
+
+
+def _shared_facts(ranks: list[Any]) -> dict[str, Any]:
+    """The run facts in which all ranks of a merged job agree."""
+    told = [rank.get("run_facts") if isinstance(rank, dict) else None for rank in ranks]
+    runs = [run for run in told if isinstance(run, dict)]
+    if not runs or len(runs) < len(ranks):
+        return {}
+    return {
+        name: value
+        for name, value in runs[0].items()
+        if all(name in run and run[name] == value for run in runs)
+    }
 
 
 def run_differences(a: Run, b: Run) -> tuple[str, ...]:
@@ -105,6 +129,7 @@ def run_differences(a: Run, b: Run) -> tuple[str, ...]:
         *versions,
         ("CUDA graph", _yes(a.cuda_graph), _yes(b.cuda_graph)),
         ("warmed up", _yes(a.warm), _yes(b.warm)),
+        ("ranks in the trace", a.ranks or 1, b.ranks or 1),
     )
 
 
@@ -136,10 +161,10 @@ def _yes(told: bool | None) -> str | None:
     return None if told is None else "yes" if told else "no"
 
 
-def _lesson(trace: Trace, facts: Facts) -> tuple[str | None, str]:
-    told = _text(trace.header.run.get("lesson"))
+def _lesson(run: Mapping[str, Any], facts: Facts, source: str) -> tuple[str | None, str]:
+    told = _text(run.get("lesson"))
     if told:
-        return told, "its run facts"
+        return told, source
     for annotation in facts.annotations:
         lesson = ANNOTATIONS.get(annotation.name)
         if lesson == "03_simple_mlp" and _written_by_hand(facts):
@@ -149,8 +174,8 @@ def _lesson(trace: Trace, facts: Facts) -> tuple[str | None, str]:
     return None, ""
 
 
-def _variant(trace: Trace, facts: Facts) -> str | None:
-    told = _text(trace.header.run.get("variant"))
+def _variant(run: Mapping[str, Any], trace: Trace, facts: Facts) -> str | None:
+    told = _text(run.get("variant"))
     if told:
         return told.removesuffix("_cuda_graph")
     if any(COMPILED_ROWS.search(name) for name in trace.names):
@@ -170,8 +195,8 @@ def _written_by_hand(facts: Facts) -> str | None:
     return None
 
 
-def _capability(trace: Trace) -> tuple[int, int] | None:
-    told = re.fullmatch(r"(\d+)\.(\d+)", str(trace.header.run.get("compute_capability")))
+def _capability(run: Mapping[str, Any], trace: Trace) -> tuple[int, int] | None:
+    told = re.fullmatch(r"(\d+)\.(\d+)", str(run.get("compute_capability")))
     if told:
         return int(told.group(1)), int(told.group(2))
     for device in trace.header.device_properties:

@@ -15,6 +15,7 @@ from trace_util.report.text import (
     PLAIN,
     Style,
     clean,
+    counted,
     duration,
     name_column,
     number_column,
@@ -45,7 +46,8 @@ def letter(index: int) -> str:
 
 def _runs(found: Comparison, style: Style) -> Iterator[str]:
     for index, run in enumerate(found.runs):
-        told = [run.run.lesson, run.run.variant, gpu_words(run.run.gpu, run.run.on_gpu)]
+        merged = f"merged of {counted(run.run.ranks, 'rank')}" if run.run.ranks else None
+        told = [run.run.lesson, run.run.variant, merged, gpu_words(run.run.gpu, run.run.on_gpu)]
         words = ", ".join(clean(word) for word in told if word)
         base = ", the baseline" if index == found.baseline else ""
         yield style.bold(wrapped(clean(run.path), style, 0, f"{letter(index)}  "))
@@ -73,7 +75,7 @@ def _row(index: int, run: ComparedRun) -> list[str]:
         for memset in (False, True)
     ]
     return [
-        f"{letter(index)} {run.run.variant or ''}".strip(),
+        f"{letter(index)} {'merged' if run.run.ranks else run.run.variant or ''}".strip(),
         _spread(times.unprofiled),
         duration(times.cpu.median_ns) if times.cpu else "-",
         duration(times.gpu.median_ns) if times.gpu else "-",

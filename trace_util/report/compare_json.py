@@ -66,6 +66,7 @@ def _run_json(run: ComparedRun) -> dict[str, Any]:
         "file": run.path,
         "lesson": told.lesson,
         "variant": told.variant,
+        "merged_ranks": told.ranks,
         "gpu": told.gpu,
         "dtype": told.problem.get("dtype") or told.dtype,
         "problem": told.problem,
