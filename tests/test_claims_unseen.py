@@ -106,6 +106,13 @@ def test_no_number_may_mean_no_finite_output(tmp_path: Path) -> None:
     )
 
 
+def test_output_that_is_not_finite_contradicts_the_claim(tmp_path: Path) -> None:
+    edit = set_run(relative_error=None, output_finite=False)
+    found = claim(broken_copy(TRITON, tmp_path, edit), "4.5")
+    assert found.contradicted
+    assert found.reason == "the output holds NaN or infinity, and float64's does not"
+
+
 def one_step(document: Document) -> None:
     """Only what happens before the second step on the CPU, and what that launched."""
     second = complete(document, "ProfilerStep#3", "user_annotation")[0]["ts"]

@@ -39,6 +39,7 @@ from trace_util.record.device import (
 )
 from trace_util.record.errors import one_line
 from trace_util.record.health import complaints
+from trace_util.record.read_back import recorded as read_back_rows
 from trace_util.record.recorded import (
     Wanted,
     look_at,
@@ -300,8 +301,24 @@ def test_error_beside_nothing_is_no_number():
     zero, one = torch.zeros(1, 2, dtype=torch.float64), torch.ones(1, 2, dtype=torch.float64)
     assert relative_error(zero, zero) == 0
     assert relative_error(one, zero) is None
-    assert relative_error(one * float("inf"), one) is None
-    assert relative_error(one * float("nan"), one) is None
+    assert relative_error(one, one * float("nan")) is None
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+def test_output_that_is_not_finite_is_told_in_the_trace(bad, tmp_path, monkeypatch):
+    one = torch.ones(1, 2, dtype=torch.float64)
+    error = relative_error(torch.tensor([[1.0, 1.0], [1.0, bad]]), one)
+    assert error == float("inf")
+    run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path))
+    unprofiled = step_time(lambda: None, CPU)
+    saved = save(run, recorded(run), unprofiled=unprofiled, relative_error=error)
+    trace = read_trace(saved.trace)
+    assert trace.header.run["relative_error"] is None
+    assert trace.header.run["output_finite"] is False
+    rows = dict(read_back_rows(saved, trace, trace_facts(trace)))
+    assert rows["error"] == "no number: the output holds NaN or infinity, and should not"
+    saved = save(run, recorded(run), unprofiled=unprofiled, relative_error=0.5)
+    assert read_trace(saved.trace).header.run["output_finite"] is True
 
 
 def test_lesson_whose_output_is_zero_is_recorded_all_the_same(tmp_path):

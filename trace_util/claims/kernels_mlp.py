@@ -149,7 +149,11 @@ def _launch(own: Reading) -> str:
 def close_enough(scene: Scene) -> Ruling:
     """4.5: the output agrees with float64, and so with eager, within a stated tolerance."""
     own = scene.own
-    error = own.trace.header.run.get("relative_error")
+    told = own.trace.header.run
+    if told.get("output_finite") is False:
+        return contradicted("the output holds NaN or infinity, and float64's does not",
+                            Evidence("output finite", "no"))  # fmt: skip
+    error = told.get("relative_error")
     dtype = str(own.run.problem.get("dtype") or own.run.dtype)
     if not isinstance(error, float) or dtype not in ROUNDING:
         return unseen("no error against float64 was recorded: not measured, or of no finite output")
@@ -158,9 +162,9 @@ def close_enough(scene: Scene) -> Ruling:
         Evidence("relative error against float64", error),
         Evidence(f"tolerance: {ROUNDINGS} roundings to {dtype}", tolerance),
     ]
-    told = scene.eager.trace.header.run.get("relative_error") if scene.eager else None
-    if isinstance(told, float):
-        seen.append(Evidence("eager's relative error", told))
+    eager = scene.eager.trace.header.run.get("relative_error") if scene.eager else None
+    if isinstance(eager, float):
+        seen.append(Evidence("eager's relative error", eager))
     if error <= tolerance:
         return holds(*seen)
     return contradicted("the error is larger than the tolerance", *seen)

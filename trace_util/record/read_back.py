@@ -71,8 +71,12 @@ def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
     late = ", after the profiler: an upper bound" if told["after_profiler"] else ""
     rows.append(("", f"{median} without the profiler (min {low}, max {high}, n={told['n']}{late})"))
     error = trace.header.run["relative_error"]
-    unknown = "no number: zero is expected, or the output is not finite"
-    rows.append(("error", unknown if error is None else f"{error:.1e} relative to float64"))
+    if trace.header.run["output_finite"] is False:
+        rows.append(("error", "no number: the output holds NaN or infinity, and should not"))
+    elif error is None:
+        rows.append(("error", "no number: zero is expected"))
+    else:
+        rows.append(("error", f"{error:.1e} relative to float64"))
     return rows
 
 

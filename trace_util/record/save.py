@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 import shutil
@@ -52,7 +53,7 @@ def save(
     """
     facts = run_facts(run)
     facts["unprofiled_step_us"] = unprofiled._asdict()
-    facts["relative_error"] = relative_error
+    facts |= error_facts(relative_error)
     saved = Saved(run, run.path, run.path.with_suffix(".txt"))
     replaced = saved.trace.exists()
     try:
@@ -65,6 +66,14 @@ def save(
     if replaced:
         say(f"note: replaced the earlier {saved.trace}")
     return saved
+
+
+def error_facts(relative_error: float | None) -> dict[str, float | bool | None]:
+    """What the trace says of the result; JSON has no infinity, for which a flag stands."""
+    if relative_error is None:
+        return {"relative_error": None, "output_finite": None}
+    is_finite = math.isfinite(relative_error)
+    return {"relative_error": relative_error if is_finite else None, "output_finite": is_finite}
 
 
 @contextmanager
