@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from trace_edits import (
     Document,
     broken_copy,
     complete,
+    remove,
     remove_all,
     rename,
     scale,
@@ -27,6 +29,9 @@ LINEAR = H200 / "02_linear" / "1024_32_64_eager.json.gz"
 COMPILED = H200 / "01_matmul" / "64_bf16_warm_compile.json.gz"
 MLP = H200 / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
 TRITON = H200 / "03_kernels_mlp" / "64_128_768_3072_triton.json.gz"
+SMALL = H200 / "01_matmul" / "64_bf16_warm_eager.json.gz"
+SPLIT = H200 / "03_simple_mlp" / "1_1_768_3072_eager.json.gz"
+RANK = RECORDED / "nvidia-h200-x2" / "05_parallel_mlp" / "64_128_768_3072_tp2_rank0.json.gz"
 SLIM = "this copy was slimmed to the GPU's work, and most ops left out"
 
 
@@ -111,6 +116,37 @@ def test_output_that_is_not_finite_contradicts_the_claim(tmp_path: Path) -> None
     found = claim(broken_copy(TRITON, tmp_path, edit), "4.5")
     assert found.contradicted
     assert found.reason == "the output holds NaN or infinity, and float64's does not"
+
+
+FIRST = remove("", "kernel", which=0)
+SUMS = together(*[remove("splitKreduce", "kernel", which=0)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("path", "edit", "id", "lost"),
+    [
+        (SMALL, FIRST, "1.1", "a launch"),
+        (SPLIT, SUMS, "3.1", "3 launches"),
+        (RANK, FIRST, "5.1", "a launch"),
+        (RANK, FIRST, "5.3", "a launch"),
+    ],
+    ids=["1.1", "3.1", "5.1", "5.3"],
+)
+def test_lost_kernels_leave_no_claim_about_all_of_them_standing(
+    path: Path, edit: Callable[[Document], None], id: str, lost: str, tmp_path: Path
+) -> None:
+    found = claim(broken_copy(path, tmp_path, edit), id)
+    assert (found.verdict, found.reason) == (
+        "unseen",
+        f"the trace lost the kernels of {lost}, which may make it untrue",
+    )
+
+
+def test_lost_kernels_do_not_save_a_claim_that_is_untrue(tmp_path: Path) -> None:
+    """What is left is busy for more than a few percent already."""
+    longer = scale(40, "kernel")
+    edit = together(longer, FIRST)
+    assert claim(broken_copy(SMALL, tmp_path, edit), "1.1").contradicted
 
 
 def one_step(document: Document) -> None:

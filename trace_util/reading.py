@@ -64,6 +64,15 @@ class Reading:
         events = "a GPU event names" if count == 1 else f"{count:,} GPU events name"
         return f"{events} no launch, and so no step" if count else ""
 
+    def lost_kernels(self, step: int | None = None) -> str:
+        """How many launches of a step, or of the file, have no kernel, in words; "" where none."""
+        if step is None:
+            lost, where = self.facts.lost_launches, "the trace"
+        else:
+            lost, where = self.facts.steps[step].lost_kernels, self.facts.steps[step].name
+        what = "a launch" if lost == 1 else f"{lost} launches"
+        return f"{where} lost the kernels of {what}" if lost else ""
+
     @property
     def is_merged(self) -> bool:
         """Whether the traces of several ranks were merged into this one."""

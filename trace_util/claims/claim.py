@@ -21,11 +21,15 @@ class Claim:
     of: str = "any"  # "eager", "compile", "any" or "both"
     needs_gpu: bool = True  # whether only GPU events or launches can show it
     needs_ops: bool = True  # hidden by a replayed CUDA graph, which runs none, and by a slim copy
+    of_all_kernels: bool = False  # whether a kernel that was lost could make it untrue
 
     def check(self, scene: Scene) -> ClaimCheck:
         """The claim with its verdict."""
         reason = self._hidden(scene)
-        return ClaimCheck(self.id, self.text, unseen(reason) if reason else self.judge(scene))
+        ruling = unseen(reason) if reason else self.judge(scene)
+        if self.of_all_kernels and ruling.verdict == "holds" and (lost := scene.own.lost_kernels()):
+            ruling = unseen(f"{lost}, which may make it untrue", *ruling.evidence)
+        return ClaimCheck(self.id, self.text, ruling)
 
     def _hidden(self, scene: Scene) -> str | None:
         own = scene.own

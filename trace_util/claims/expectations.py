@@ -85,8 +85,9 @@ def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool
     value = value[step] if isinstance(value, tuple) else value
     if value is None:
         raise NotKnown(f"{name} cannot be known: {_why_unknown(name, own)}")
-    if not lossy_too and needs_kernels(name) and (reason := _lost(own, step if of_step else None)):
-        raise NotKnown(f"{name} cannot be known: {reason}")
+    lost = own.lost_kernels(step if of_step else None)
+    if not lossy_too and needs_kernels(name) and lost:
+        raise NotKnown(f"{name} cannot be known: {lost}")
     if not lossy_too and needs_launches(name) and own.unplaced:
         raise NotKnown(f"{name} cannot be known: {own.unplaced}")
     return value
@@ -98,16 +99,6 @@ def _why_unknown(name: str, own: Reading) -> str:
     return own.no_gpu or "the trace does not say it"
 
 
-def _lost(own: Reading, step: int | None) -> str:
-    """How many launches of a step, or of the file, have no kernel, in words; "" where none."""
-    if step is None:
-        lost, where = own.facts.lost_launches, "the trace"
-    else:
-        lost, where = own.facts.steps[step].lost_kernels, own.facts.steps[step].name
-    what = "a launch" if lost == 1 else f"{lost} launches"
-    return f"{where} lost the kernels of {what}" if lost else ""
-
-
 def _count(name: str, own: Reading, lossy_too: bool) -> int:
     rows = named(own, name)
     is_of_gpu = own.facts.gpu_activity == "missing" or decode(name).is_known
@@ -117,7 +108,7 @@ def _count(name: str, own: Reading, lossy_too: bool) -> int:
     if own.left_out and not (is_work or decode(name).is_known or lossy_too):
         raise NotKnown(f'count("{name}") cannot be known: {own.left_out}')
     of_gpu = is_work or not rows
-    if not lossy_too and of_gpu and (reason := _lost(own, None)):
+    if not lossy_too and of_gpu and (reason := own.lost_kernels()):
         raise NotKnown(f'count("{name}") cannot be known: {reason}')
     return len(rows)
 

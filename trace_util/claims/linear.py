@@ -135,7 +135,7 @@ CLAIMS = (
     Claim("2.2", "aten::t, aten::transpose and aten::as_strided launch nothing: metadata only",
           metadata_only, of="eager"),
     Claim("2.3", "no aten::add: the bias is the GEMM's epilogue; one kernel a step",
-          bias_in_the_epilogue),
+          bias_in_the_epilogue, of_all_kernels=True),
     Claim("2.4", "compiled, the very same kernel; aten::t is gone; nothing to fuse",
           same_kernel, of="both"),
     Claim("2.5", "the layout stands in the kernel's name", layout_in_the_name, needs_ops=False),

@@ -224,18 +224,18 @@ def closing_flush(scene: Scene) -> Ruling:
 
 CLAIMS = (
     Claim("1.1", "size 64 is overhead-bound: the GPU is busy for a few percent of the window",
-          overhead_bound, needs_ops=False),
+          overhead_bound, needs_ops=False, of_all_kernels=True),
     Claim("1.2", "size 4096 is compute-bound: the kernels outlast the CPU's dispatch",
           compute_bound, needs_ops=False),
     Claim("1.3", "the dispatch chain nests step > matmul_add > aten::matmul > aten::mm, "
           "then aten::add", chain, of="eager", needs_gpu=False),
     Claim("1.4", "eager launches one GEMM and one elementwise kernel a step",
-          two_kernels, of="eager"),
+          two_kernels, of="eager", of_all_kernels=True),
     Claim("1.5", "an occupancy query precedes the GEMM's launch and not the add's", occupancy),
     Claim("1.6", "the cold first step has a dead window between the annotation and aten::matmul",
           dead_window, of="eager"),
     Claim("1.7", "compiled, one aten::addmm replaces mm and add; the GPU still runs a Memcpy DtoD "
-          "(the bias) and the GEMM", one_addmm, of="compile"),
+          "(the bias) and the GEMM", one_addmm, of="compile", of_all_kernels=True),
     Claim("1.8", "compile makes the CPU side of one small op dearer", dearer, of="both"),
     Claim("1.9", "compiled steps show the Dynamo cache lookup, the Torch-Compiled Region, the "
           "AOTDispatcher prologue and the compiled graph's call",

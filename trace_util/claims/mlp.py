@@ -218,7 +218,7 @@ def faster(scene: Scene) -> Ruling:
 
 CLAIMS = (
     Claim("3.1", "5 kernels a step: 3 GEMMs, GELU, multiply",
-          five_kernels, of="eager", needs_ops=False),
+          five_kernels, of="eager", needs_ops=False, of_all_kernels=True),
     Claim("3.2", "each linear walks linear > t > transpose > as_strided > matmul > reshape > view "
           "> mm > _unsafe_view; only mm reaches the GPU", nine_ops, of="eager"),
     Claim("3.3", "gate and up share one kernel, down has another tile, for the same work",
@@ -226,7 +226,8 @@ CLAIMS = (
     Claim("3.4", "GEMM launches are preceded by an occupancy query, pointwise ones are not",
           occupancy),
     Claim("3.5", "compiled, 4 kernels; GELU, multiply and a reshape became one "
-          "triton_poi_fused__unsafe_view_gelu_mul_0", four_kernels, of="compile", needs_ops=False),
+          "triton_poi_fused__unsafe_view_gelu_mul_0", four_kernels, of="compile", needs_ops=False,
+          of_all_kernels=True),
     Claim("3.6", "compiled, the GEMMs' names are those of eager", same_gemms, of="both"),
     Claim("3.7", "compiled, the intermediate between GELU and multiply no longer makes a round "
           "trip through memory", no_round_trip, of="both"),

@@ -168,12 +168,13 @@ def _rank(own: Reading) -> str:
 
 CLAIMS = (
     Claim("5.1", "one all-reduce a step, in chunks one for each, and no other communication",
-          one_all_reduce, needs_gpu=False, needs_ops=False),
+          one_all_reduce, needs_gpu=False, needs_ops=False, of_all_kernels=True),
     Claim("5.2", "the all-reduce comes after the last matrix product, whose parts it adds",
-          after_the_last_product, needs_gpu=False),
+          after_the_last_product, needs_gpu=False, of_all_kernels=True),
     Claim("5.3", "nothing hides the all-reduce: no other work of the rank runs meanwhile",
-          all_of_it_exposed, needs_gpu=False, needs_ops=False),
-    Claim("5.4", "every rank launches the same kernels", same_kernels, needs_ops=False),
+          all_of_it_exposed, needs_gpu=False, needs_ops=False, of_all_kernels=True),
+    Claim("5.4", "every rank launches the same kernels", same_kernels, needs_ops=False,
+          of_all_kernels=True),
     Claim("5.5", "each rank does one part in N of every product",
           a_part_of_the_arithmetic, needs_gpu=False),
     Claim("5.6", "in chunks, the work on the next one hides a part of the all-reduces",
