@@ -73,12 +73,6 @@ def test_number_of_sms_tells_variants_apart():
     assert device("NVIDIA H200", 60) is None  # a partition is no H200
 
 
-def test_balance_is_flops_over_bytes():
-    assert device("NVIDIA A100-SXM4-80GB").balance("bf16") == pytest.approx(312e12 / 2039e9)
-    assert device("NVIDIA A100-SXM4-80GB").balance(None) is None
-    assert device("Tesla T4").balance("bf16") is None  # no bf16 on Turing's Tensor Cores
-
-
 def test_rows_are_consistent():
     assert len({(row.name, row.sms) for row in ROWS}) == len(ROWS)
     for row in ROWS:

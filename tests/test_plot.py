@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from contrast import contrast
 from msgspec.structs import replace
 
 from trace_util.cli import main
@@ -24,7 +25,7 @@ from trace_util.plot.roles import Role
 from trace_util.plot.scale import Axis
 from trace_util.plot.scene import Box, Curve, Scene
 from trace_util.plot.svg import svg_text
-from trace_util.plot.theme import DARK, INK_ON, LIGHT, contrast
+from trace_util.plot.theme import DARK, INK_ON, LIGHT
 from trace_util.reader import read_trace
 
 RECORDED = Path(__file__).parents[1] / "traces" / "recorded"

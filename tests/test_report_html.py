@@ -12,11 +12,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from contrast import contrast
 
 from trace_util.cli import main
 from trace_util.compare import comparison
 from trace_util.highlights import focus_on
-from trace_util.plot.theme import contrast
 from trace_util.reader import read_trace
 from trace_util.report.compare import difference_lines
 from trace_util.report.html.markup import Html, element, joined

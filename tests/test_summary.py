@@ -29,7 +29,8 @@ from make_trace import (
 
 from trace_util.cli import main
 from trace_util.facts import trace_facts
-from trace_util.files import means_many, trace_files
+from trace_util.files import trace_files
+from trace_util.gather.places import means_several
 from trace_util.reader import read_trace
 from trace_util.report.overview import Overview, overview_text
 from trace_util.report.summary import summary_text
@@ -516,7 +517,7 @@ def test_nothing_there_is_said(
 def test_a_file_with_a_pattern_as_its_name_is_a_file(tmp_path: Path) -> None:
     path = written({"traceEvents": [op(0, 10)]}, tmp_path, "run[1].json")
     assert trace_files([str(path)]) == [str(path)]
-    assert not means_many([str(path)]) and means_many([str(tmp_path)])
+    assert not means_several([str(path)]) and means_several([str(tmp_path)])
 
 
 def test_starting_loads_neither_torch_nor_what_takes_long(lesson_file: Path) -> None:

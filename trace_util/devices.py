@@ -32,11 +32,6 @@ class Device:
             return None
         return self.flops_per_s.get("fp8" if dtype.startswith("fp8") else dtype)
 
-    def balance(self, dtype: str | None) -> float | None:
-        """FLOP per byte above which a kernel is bound by arithmetic and not by memory."""
-        peak = self.peak_flops_per_s(dtype)
-        return None if peak is None else peak / self.bytes_per_s
-
 
 def device(name: str | None, sms: int | None = None) -> Device | None:
     """The peaks of the GPU of that name, ``None`` when unknown.

@@ -40,14 +40,6 @@ def once(arguments: Sequence[str]) -> None:
         raise UsageError(f"{STDIN}: standard input can be read once; save it to a file first")
 
 
-def means_many(arguments: Sequence[str]) -> bool:
-    """Whether the arguments stand for a number of files, even if that number is one."""
-    if len(arguments) != 1:
-        return True
-    path = arguments[0]
-    return os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
-
-
 def _meant(argument: str, say: Say) -> list[str]:
     if not argument:
         raise TraceError("an empty name where a trace should stand; is a variable not set?")
