@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from argparse import Namespace
 from itertools import combinations
 
 import pytest
@@ -115,3 +116,34 @@ def test_point_has_the_median_of_two_steps(tmp_path):
     events += [mark(2, 50, 50), call(51, 1, 2), kernel(60, 20, 2)]
     found = measured_facts(written({"run_facts": run, "traceEvents": events}, tmp_path))
     assert (found["gpu_busy_us"], found["kernels"]) == (15.0, 1)
+
+
+def test_no_size_is_timed_after_the_profiler_has_run(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from trace_util.record import size_sweep
+    from trace_util.record.run import Run
+    from trace_util.record.timing import StepTime
+
+    order = []
+    cpu = torch.device("cpu")
+    times = {1: 5.0, 2: 6.0, 3: 2e5, 4: 9e5}  # the third takes over 0.1 s, and none comes after it
+
+    def timed(step, device):
+        order.append(("timed", step()))
+        return StepTime(times[step()], 1, 9, 3, "wall", False)
+
+    def recorded(run, folder, flag, point, unprofiled, recording):
+        order.append(("recorded", point.value))
+        return RESULT["points"][0] | {"value": point.value}
+
+    monkeypatch.setattr(size_sweep, "step_time", timed)
+    monkeypatch.setattr(size_sweep, "_measure", recorded)
+    monkeypatch.setattr(size_sweep, "run_facts", lambda run: RESULT["run_facts"])
+    flags = Namespace(trace_dir=str(tmp_path), bucket=None)
+    run = Run("01_matmul", "eager", "matmul_add", "x", False, flags, cpu, torch.float32, [])
+    points = [(value, 2.0, lambda value=value: value) for value in times]
+    size_sweep.sweep(run, "size", "size_fp32_eager", points, lambda step: None)
+    assert order == [
+        *(("timed", value) for value in (1, 2, 3)),
+        *(("recorded", value) for value in (1, 2, 3)),
+    ]

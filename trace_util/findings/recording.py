@@ -146,12 +146,8 @@ def work_without_launch(scene: Scene) -> Iterator[Finding]:
     )
 
 
-# What to do about a wide first step, by whether the run was warmed up; None: it is not known.
-FIRST_STEP = {
-    None: "warm up before recording",
-    False: "warm up before recording (this run was cold on purpose)",
-    True: "look at the later steps: the profiler's first is wide even after a warm-up",
-}
+# No advice to warm up: on the recorded GPUs a warm run's first step was as wide as a cold one's.
+FIRST_STEP = "look at the later steps: the profiler's first is wide even after a warm-up"
 
 
 def wide_steps(scene: Scene) -> Iterator[Finding]:
@@ -161,14 +157,13 @@ def wide_steps(scene: Scene) -> Iterator[Finding]:
         return
     others = scene.facts.median_step_ns
     first = wide[0].index == scene.facts.steps[0].index
-    warm = scene.trace.header.run.get("warm")
     yield Finding(
         "wide-first-step" if first else "wide-step",
         FindingKind.ARTEFACT,
         "{step} takes {wide}, the median step {median}; it is kept out of the figures here",
         (text("step", wide[0].name), ns("wide", wide[0].duration_ns), ns("median", others)),
         "over twice the median, from 3 steps on: reasoned",
-        FIRST_STEP[warm if isinstance(warm, bool) else None]
+        FIRST_STEP
         if first
         else "look at what that step alone does: a recompilation, an allocation, a data wait",
         rows_of([step.index for step in wide]),

@@ -29,7 +29,7 @@ from .recorded import look_at, nearest_sweep, nearest_trace, origin
 from .run import Run, run_facts
 from .save import save, whole_file
 from .sharing import share
-from .timing import step_time
+from .timing import StepTime, step_time
 
 # A CPU takes minutes for what a GPU does in a millisecond; the curve is clear long before.
 SLOWEST_STEP_US = 1e5
@@ -55,23 +55,20 @@ def sweep(
     points: Points,
     recording: Recording,
 ) -> None:
-    """Record every point as a run of its own, then print the table and write JSON and figure.
+    """Time every point, record each as a run of its own, print the table, write JSON and figure.
 
     ``flag`` is the flag that ``value`` stands for. The traces go to ``<trace_dir>/sweep_<name>/``,
     table and figure beside that folder. Points after a step of more than 0.1 s are left out.
+    All are timed before the first is recorded: the profiler slows what runs after it.
     """
     on_cpu = run.device.type == "cpu"
     folder = Path(run.flags.trace_dir) / f"sweep_{'cpu_' if on_cpu else ''}{name}"
     require_writable(folder, "--trace_dir")
-    measured: list[dict[str, Any]] = []
-    planned = [Point(*point) for point in points]
-    for point in tqdm(planned, desc=f"--{flag}", unit="run", disable=None):
-        measured.append(_measure(run, folder, flag, point, recording))
-        if measured[-1]["unprofiled_step_us"]["median"] > SLOWEST_STEP_US:
-            left = len(planned) - len(measured)
-            if left:
-                say(f"note: stopped at --{flag} {point.value}: a step takes over 0.1 s")
-            break
+    timed = _timed(run, flag, [Point(*point) for point in points])
+    measured = [
+        _measure(run, folder, flag, point, unprofiled, recording)
+        for point, unprofiled in tqdm(timed, desc="recorded", unit="run", disable=None)
+    ]
     result = {"run_facts": run_facts(run), "flag": flag, "points": measured}
     section("Sweep")
     print(report.table(result))
@@ -85,14 +82,25 @@ def sweep(
     sys.stdout.flush()
 
 
+def _timed(run: Run, flag: str, planned: list[Point]) -> list[tuple[Point, StepTime]]:
+    """The points up to the first slow one, warmed up and timed."""
+    timed: list[tuple[Point, StepTime]] = []
+    for point in tqdm(planned, desc=f"--{flag}", unit="size", disable=None):
+        for _ in range(3):
+            point.step()
+        timed.append((point, step_time(point.step, run.device)))
+        if timed[-1][1].median > SLOWEST_STEP_US:
+            if len(timed) < len(planned):
+                say(f"note: stopped at --{flag} {point.value}: a step takes over 0.1 s")
+            break
+    return timed
+
+
 def _measure(
-    run: Run, folder: Path, flag: str, point: Point, recording: Recording
+    run: Run, folder: Path, flag: str, point: Point, unprofiled: StepTime, recording: Recording
 ) -> dict[str, Any]:
     flags = argparse.Namespace(**{**vars(run.flags), flag: point.value, "trace_dir": folder})
-    one = dataclasses.replace(run, flags=flags, tag=f"{flag}_{point.value}")
-    for _ in range(3):
-        point.step()
-    unprofiled = step_time(point.step, run.device)
+    one = dataclasses.replace(run, flags=flags, tag=f"{flag}_{point.value}", warm=True)
     prof = recording(point.step)
     saved = save(one, prof, unprofiled=unprofiled, relative_error=None)
     return {"value": point.value, "flops": point.flops, **measured_facts(saved.trace)}
