@@ -10,7 +10,7 @@ from trace_util.events import GPU_KINDS
 from trace_util.findings.finding import Finding, count, ns, rows_of, share
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
-from trace_util.tally import distinct
+from trace_util.occupation import rows_by_device
 from trace_util.timeline import union_ns
 
 # Reasoned: less of the busy time is not worth rearranging a training step for.
@@ -22,19 +22,16 @@ def network(scene: Scene) -> Iterator[Finding]:
     events = scene.trace.events
     names = [i for i, name in scene.kernel_names.items() if name.role == "communication"]
     gpu = np.flatnonzero(events.is_kind(*GPU_KINDS))
-    talks = scene.are_named(gpu, names)
-    if not talks.any():
+    rows = scene.named(gpu, names)
+    if not len(rows):
         return
     busy = exposed = 0
-    for device in distinct(events.device[gpu]).tolist():
-        mine = events.device[gpu] == device
-        work = gpu[mine & ~talks]
-        both = gpu[mine]
-        busy += union_ns(events.start_ns[both], events.end_ns[both])
-        exposed += union_ns(events.start_ns[both], events.end_ns[both]) - union_ns(
+    for mine in rows_by_device(events, gpu):
+        work = mine[~np.isin(mine, rows)]
+        busy += union_ns(events.start_ns[mine], events.end_ns[mine])
+        exposed += union_ns(events.start_ns[mine], events.end_ns[mine]) - union_ns(
             events.start_ns[work], events.end_ns[work]
         )
-    rows = gpu[talks]
     if exposed < FELT * busy:
         return
     yield Finding(
