@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trace_util.repair import mended_characters, mended_event, mended_name
+from trace_util import repair
+from trace_util.repair import has_doubled_keys, mended_characters, mended_event, mended_name
 
 
 def characters(text: bytes) -> tuple[bytes, dict[str, int]]:
@@ -68,6 +70,9 @@ def test_characters(text: bytes, mended: bytes, repairs: dict[str, int]) -> None
         (b'{"a": "f("x", "y")", "b": 2}', {"a": 'f("x", "y")', "b": 2}, {"unescaped quotes": 4}),
         (b'{"a": "x\ny\t"}', {"a": "x\ufffdy\ufffd"}, {"raw control characters": 2}),
         (b'{"a"b": 1}', None, {}),
+        (b'{"a"b"c": 1}', None, {}),
+        (b'{"a": 1, "pid"0,"tid": 2, "b": 3}', None, {}),
+        (b'{"a": ["b "c" d"]}', {"a": ['b "c" d']}, {"unescaped quotes": 2}),
         (b'{"a": "spliced", "b": "two "c": 1}', None, {}),
         (b'{"a": "never closed}', None, {}),
     ],
@@ -80,6 +85,22 @@ def test_event(text: bytes, value: object, repairs: dict[str, int]) -> None:
     else:
         assert json.loads(mended) == value
         assert counted == repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "doubled"),
+    [
+        (b'{"a": 1, "b": 2}', False),
+        (b'{"a": 1, "a": 1}', True),
+        (b'{"a": {"b": 1, "b": 2}}', True),
+        (b'{"a": {"b": 1}, "b": {"a": 1}}', False),
+        (b'{"a": 1, "\\u0061": 2}', True),
+        (b'{"a": 1, "a": ', False),  # no JSON, and so for others to judge
+        (b'[[{"a": "\xff"}]]', False),
+    ],
+)
+def test_doubled_keys(text: bytes, doubled: bool) -> None:
+    assert has_doubled_keys(text) is doubled
 
 
 JSON = st.recursive(
@@ -102,6 +123,28 @@ def test_sound_json_is_left_alone(value: object, indent: int | None, is_ascii: b
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode()
     assert characters(text) == (text, {})
     assert event(text) == (text, {})
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *('"a"', '"b": "c"', '"d": 1', '"e": -1.5e3', '"f": true', '"g": null', '"h": NaN'),
+            *('"i": "x "y" z"', '"j": 01', '"k":', '"l": "\\"', '"m": {', '"n": [', "]", "}", "{"),
+            *(",", ", ", " ,\n", '"', ":", "x", "\t", "\x01", "-", '"o\n": 1', '"": ""'),
+        ]
+    ),
+    max_size=24,
+)
+
+
+@given(pieces=PIECES, comma=st.sampled_from([",", ", ", ""]))
+@settings(max_examples=1500, deadline=None, derandomize=True)
+def test_members_passed_at_once_are_mended_as_one_by_one(pieces: list[str], comma: str) -> None:
+    text = ("{" + comma.join(pieces) + "}").encode()
+    at_once = event(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repair, "_MEMBERS", re.compile(rb"(?!)"))
+        assert at_once == event(text)
 
 
 @given(data=st.binary(max_size=200))

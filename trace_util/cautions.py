@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from trace_util import batch, event_list, impossible, repair, sources
 from trace_util import document as doc
-from trace_util import event_list, impossible, repair, sources
 from trace_util.document import Document
 from trace_util.intake import NO_DURATION, NO_START, Intake
 from trace_util.sources import Source
@@ -37,7 +37,7 @@ _MOST_NAMED: Final = 5  # lists, or keys, of which one sentence tells
 
 # What slim and merge write into the header of a copy beside what they made it of.
 SOURCE_INCOMPLETE: Final = "source_incomplete"
-BROKEN: Final = (event_list.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
+BROKEN: Final = (batch.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
 IMPOSSIBLE: Final = (
     impossible.NO_TIME,
     impossible.NEGATIVE,
@@ -60,9 +60,9 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
     if repaired or broken:
         what = "; ".join(filter(None, (repaired, broken)))
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
-    if intake.skipped[event_list.BROKEN] or document.has_two_texts:
+    if intake.skipped[batch.BROKEN] or document.has_two_texts:
         yield TWO_WRITERS
-    if doc.FURTHER_LISTS in +intake.repairs:
+    elif doc.FURTHER_LISTS in +intake.repairs:
         yield _several_lists(document.lists)
     if document.conflicts:
         yield _conflicts(list(document.conflicts))

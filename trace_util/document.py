@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trace_util.another_trace import EVENTS
 from trace_util.event_list import EventList
 from trace_util.intake import Intake
 from trace_util.repair import mended_characters, mended_event
@@ -25,7 +26,7 @@ JUNK: Final = "unreadable header text"
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}"]', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\]}]+(?=[\s,\]}])")
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_PHASE = re.compile(rb'"ph"\s*:')
 
 
 class Document:
@@ -135,7 +136,7 @@ class Document:
 
     def _passed_over(self, end: int) -> Any:
         """Move on to ``end``, but never past a list of events: a quote too many hides its start."""
-        events = _EVENTS.search(self.window.data, self.window.at, end)
+        events = EVENTS.search(self.window.data, self.window.at, end)
         self.window.at = events.start() if events else end
         return _UNREADABLE
 
@@ -143,7 +144,7 @@ class Document:
         for mend in (None, mended_characters, mended_event):
             repairs: Counter[str] = Counter()
             if mend is not None:
-                if len(text) > MENDED_BYTES or _EVENTS.search(text):
+                if len(text) > MENDED_BYTES or EVENTS.search(text):
                     break
                 text = mend(text, repairs)
             try:
@@ -160,14 +161,20 @@ class Document:
         window = self.window
         self.intake.repairs[JUNK] += 1
         window.at = max(window.at - 1, 0)  # its quote may have closed a string that was left open
+        passed = 0
         while True:
-            match = _EVENTS.search(window.data, window.at)
+            match = EVENTS.search(window.data, window.at)
+            end = match.start() if match else max(window.at, len(window.data) - 64)
+            if self.lists and _PHASE.search(window.data, window.at, end + 64):
+                self.has_two_texts = True
+            passed += end - window.at
+            window.at = match.end() if match else end
             if match:
-                window.at = match.end()
                 return True
-            window.at = max(window.at, len(window.data) - 64)
             if not window.grow(CHUNK_BYTES):
+                passed += len(window.data) - window.at
                 window.at = len(window.data)
+                self.intake.skipped[AFTER_END] += passed if self.lists else 0
                 return False
 
     def _events(self) -> None:

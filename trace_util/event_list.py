@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
+from trace_util.another_trace import EVENTS
+from trace_util.batch import BROKEN, Batch
 from trace_util.intake import Intake
-from trace_util.repair import COMMAS, mended_characters, mended_event
+from trace_util.repair import (
+    COMMAS,
+    STRUCTURAL,
+    has_doubled_keys,
+    mended_characters,
+    mended_event,
+)
 from trace_util.text_window import CHUNK_BYTES, LARGEST_BYTES, MENDED_BYTES, Window
 
-BROKEN: Final = "broken events"
 LAST_EVENT: Final = "event cut off at the end of the file"
 GIVEN_UP: Final = "bytes given up on, after too many broken events"
 
@@ -31,6 +37,7 @@ _BORDER = re.compile(rb"\}(?=\s*,\s*\{)")
 _BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|[\s,]*\]\s*(?:,\s*\"|\}|$)|[\s,]*$)")
 _SEPARATOR = re.compile(rb"\}\s*,\s*\{")
 _FIRST_KEY = re.compile(rb'\s*"[^"\\]{1,64}"')
+_CLOSING = ord("]")
 _ERROR_AT = re.compile(r"\(byte (\d+)\)")
 
 
@@ -57,6 +64,8 @@ class EventList:
         self._separator = b""  # between two events, as learned from a cut that held
         self._opening = b""  # the same, up to the first key of the second event
         self._broken_in_a_row = 0
+        self._batch = Batch(intake)
+        self._add: Callable[[bytes | memoryview], None] = intake.add
 
     def read(self) -> bool:
         """Take in all events; False where the text ends before the list does."""
@@ -124,6 +133,8 @@ class EventList:
 
     def _learn(self, end: int) -> None:
         data = self.window.data
+        if self._opening and data.startswith(self._opening, end - 1):
+            return
         separator = _SEPARATOR.match(data, end - 1)
         if separator:
             key = _FIRST_KEY.match(data, separator.end())
@@ -148,7 +159,7 @@ class EventList:
 
     def _take(self, text: bytes | memoryview) -> _Outcome:
         try:
-            self.intake.add(text)
+            self._add(text)
         except RecursionError:
             return _Outcome("broken")
         except msgspec.DecodeError as error:
@@ -168,25 +179,32 @@ class EventList:
         window = self.window
         mended = mended_characters(bytes(window.data[window.at : end]), self.intake.repairs)
         end = window.replace(end, mended)
-        reach, closing = end, ord("]")
+        self._add = self._batch.hold
+        reach = end
         # The text is exchanged for what follows where it is given up.
-        while window.skip_filling() < end <= len(window.data) and window.data[window.at] != closing:
-            start = window.at
-            stop = end if start + reach >= end else self._border(start, start + reach) or end
-            outcome = self._attempt(start, stop)
-            if outcome.kind in ("broken", "cut"):
-                # All that lies before the fault, or before the last border if there is none.
-                stop = self._border(start, outcome.at if outcome.at > start else stop)
-                outcome = self._attempt(start, stop) if stop else outcome
-            if outcome.kind == "taken":
-                self._learn(stop)
-                window.at = stop
-                reach *= 2
-            elif outcome.kind == "closed":
-                self._settled(outcome, stop)
-            else:
-                reach = _SALVAGE_BYTES
-                self._one_event(end)
+        while (
+            window.skip_filling() < end <= len(window.data) and window.data[window.at] != _CLOSING
+        ):
+            if reach:
+                reach = 2 * reach if self._stretch(end, reach) else 0
+            else:  # as long as every event is broken there is no use in trying more than one
+                reach = _SALVAGE_BYTES if self._one_event(end) else 0
+        self._batch.flush()
+        self._add = self.intake.add
+
+    def _stretch(self, end: int, reach: int) -> bool:
+        """Take in about ``reach`` bytes, or what lies before the first fault; False for nothing."""
+        window = self.window
+        start = window.at
+        stop = end if start + reach >= end else self._border(start, start + reach) or end
+        outcome = self._attempt(start, stop)
+        if outcome.kind in ("broken", "cut"):
+            # All that lies before the fault, or before the last border if there is none.
+            stop = self._border(start, outcome.at if outcome.at > start else stop)
+            outcome = self._attempt(start, stop) if stop else outcome
+        if outcome.kind == "taken":
+            self._learn(stop)
+        return outcome.kind in ("taken", "closed") and self._settled(outcome, stop)
 
     def _border(self, start: int, before: int) -> int:
         """The end of the last event in ``data[start:before]`` behind which another starts; or 0."""
@@ -197,41 +215,54 @@ class EventList:
                 return found + 1
         return max((match.end() for match in _BORDER.finditer(data, start, before)), default=0)
 
-    def _one_event(self, end: int) -> None:
-        """Take in the event at the window's start as it is, or mended; or drop it."""
+    def _one_event(self, end: int) -> bool:
+        """Take in the event at the window's start as it is (True), or mended; or drop it."""
         window = self.window
         start = window.at
-        found = islice(_BORDER_OR_END.finditer(window.data, start, end), 4)
-        ends = [match.end() for match in found]
-        ends = ends if len(ends) == 4 else [*ends, end]
         for attempt in (self._attempt, self._mended_attempt):
-            for stop in ends:
+            for stop in self._ends(start, end):
                 outcome = attempt(start, stop)
                 if outcome.kind == "taken":
                     self._learn(stop)
                     window.at = stop
-                    return
+                    return attempt == self._attempt
                 if outcome.kind == "closed" and attempt == self._attempt:
-                    self._settled(outcome, stop)
-                    return
+                    return self._settled(outcome, stop)
                 if outcome.kind != "cut":
                     break  # the fault lies before this end, so a later one changes nothing
-        self._drop(ends[0])
+        self._drop(next(self._ends(start, end)))
+        return False
+
+    def _ends(self, start: int, end: int) -> Iterator[int]:
+        """Where the event that starts at ``start`` may end: at one of the next few borders."""
+        at = start
+        for _ in range(4):
+            border = _BORDER_OR_END.search(self.window.data, at, end)
+            if border is None:
+                yield end
+                return
+            at = border.end()
+            yield at
 
     def _mended_attempt(self, start: int, end: int) -> _Outcome:
         if end - start > MENDED_BYTES:
             return _Outcome("broken")
         repairs: Counter[str] = Counter()
         text = mended_event(bytes(self.window.data[start:end]), repairs)
+        if not STRUCTURAL.isdisjoint(repairs) and has_doubled_keys(text):
+            return _Outcome("broken")
         outcome = self._take(b"[" + text + b"]")
         if outcome.kind == "taken":
             self.intake.repairs += repairs
         return outcome
 
     def _drop(self, end: int) -> None:
+        """Leave out the event at the window's start, up to where another list of events starts."""
         window = self.window
+        another = EVENTS.search(window.data, window.at, end)
+        end = another.end() if another else end
         at_end = window.ended and end == len(window.data)
-        self.intake.skip(LAST_EVENT if at_end else BROKEN)
+        self._batch.leave_out(LAST_EVENT if at_end else BROKEN)
         window.at = end
         self._broken_in_a_row += 1
         if self._broken_in_a_row >= _MOST_BROKEN:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.another_trace import refuse_another_trace
 from trace_util.columns import Array
 from trace_util.event_columns import EventColumns
 from trace_util.events import TraceError
@@ -51,30 +52,36 @@ class Intake:
         self.record_end_ns: int | None = None
         self._exact = False
 
-    def add(self, text: bytes | memoryview) -> None:
-        """Take in a JSON list of events.
+    def add(self, text: bytes | memoryview, gaps: Sequence[int] = ()) -> None:
+        """Take in a JSON list of events; ``gaps`` are as in :meth:`numbers`.
 
         Raises ``msgspec.DecodeError`` where the text is malformed, and has then changed nothing.
         """
         try:
             if not self._exact and not has_finer_decimals(text[:_SAMPLE_BYTES]):
-                if self._take(self.decoders.quick.decode(text), self.decoders.quick_row):
+                if self._take(self.decoders.quick.decode(text), self.decoders.quick_row, gaps):
                     return
                 self._exact = True
-            self._take(self.decoders.exact.decode(text), self.decoders.exact_row)
+            self._take(self.decoders.exact.decode(text), self.decoders.exact_row, gaps)
         except msgspec.ValidationError:
+            refuse_another_trace(text)
             self._exact = True
             repairs: Counter[str] = Counter()
             skipped: Counter[str] = Counter()
             rows = self.decoders.lenient(text, repairs, skipped)
             self.repairs += repairs
             self.skipped += skipped
-            self._take(rows, self.decoders.exact_row)
+            self._take(rows, self.decoders.exact_row, gaps)
 
-    def skip(self, reason: str) -> None:
-        """Count an event that cannot be read."""
-        self.skipped[reason] += 1
-        self.rows += 1
+    def numbers(self, count: int, gaps: Sequence[int] = ()) -> Array:
+        """The rows of the next ``count`` events, counted from the start of the list of events.
+
+        ``gaps`` are the positions among them, ascending, before which an event was left out.
+        """
+        numbers = np.arange(self.rows, self.rows + count)
+        if len(gaps):
+            numbers += np.searchsorted(np.array(gaps), np.arange(count), side="right")
+        return numbers
 
     def state(self) -> dict[str, Any]:
         """All but the columns, to be handed to :meth:`append` in another process."""
@@ -91,7 +98,7 @@ class Intake:
         if state["record_end_ns"] is not None:
             self.record_end_ns = state["record_end_ns"]
 
-    def _take(self, rows: list[Any], complete: Any) -> bool:
+    def _take(self, rows: list[Any], complete: Any, gaps: Sequence[int]) -> bool:
         """Append rows; False where their times can only be had from texts."""
         kept = [row for row in rows if type(row) is complete]
         texts = complete is self.decoders.exact_row
@@ -103,8 +110,8 @@ class Intake:
             self._count_others([row for row in rows if type(row) is not complete])
         self.phases["X"] += len(kept)
         # A summary tells no rows, so that they need not be counted out.
-        where = None if self.brief else self._positions(rows, complete, len(kept))
-        self.rows += len(rows)
+        where = None if self.brief else self._positions(rows, complete, len(kept), gaps)
+        self.rows += len(rows) + len(gaps)
         wanted = self._wanted(kept, starts, durations)
         if wanted is not None:
             kept = [kept[i] for i in wanted.tolist()]
@@ -114,12 +121,13 @@ class Intake:
             self.events.append(kept, where, starts, durations)
         return True
 
-    def _positions(self, rows: list[Any], complete: Any, kept: int) -> Array:
-        """The rows of the complete events, counted from the start of the list of events."""
+    def _positions(self, rows: list[Any], complete: Any, kept: int, gaps: Sequence[int]) -> Array:
+        """The rows of the complete events."""
+        numbers = self.numbers(len(rows), gaps)
         if kept == len(rows):
-            return np.arange(self.rows, self.rows + kept)
-        is_kept = bytes([type(row) is complete for row in rows])
-        return np.flatnonzero(np.frombuffer(is_kept, dtype=bool)) + self.rows
+            return numbers
+        is_kept = np.frombuffer(bytes([type(row) is complete for row in rows]), dtype=bool)
+        return np.compress(is_kept, numbers)
 
     def _wanted(self, kept: list[Any], starts: Array, durations: Array) -> Array | None:
         """The positions of the events to keep; ``None`` for all."""

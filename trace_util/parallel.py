@@ -19,8 +19,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+from trace_util.batch import BROKEN
 from trace_util.document import CUT_OFF, Document
-from trace_util.event_list import BROKEN, GIVEN_UP, LAST_EVENT
+from trace_util.event_list import GIVEN_UP, LAST_EVENT
 from trace_util.intake import Intake
 from trace_util.sources import Source
 

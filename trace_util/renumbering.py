@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.another_trace import refuse_another_trace
 from trace_util.events import GPU_KINDS, Kind
 from trace_util.intake import Intake
 from trace_util.sieve import DROP, LOOK
@@ -82,14 +83,15 @@ class Renumbering(Intake):
         self.complete = 0  # complete events written
         self.left_out = 0  # complete events without a time
 
-    def add(self, text: bytes | memoryview) -> None:
+    def add(self, text: bytes | memoryview, gaps: Sequence[int] = ()) -> None:
         """Write the events of a JSON list that stay."""
         rows = _ROWS.decode(text)
-        first = self.rows
-        self.rows += len(rows)
+        refuse_another_trace(text)
+        numbers = self.numbers(len(rows), gaps).tolist()
+        self.rows += len(rows) + len(gaps)
         times = nanoseconds_of_texts([bytes(row.get("ts", b"null")) for row in rows])
-        for index, (row, at) in enumerate(zip(rows, times.tolist(), strict=True)):
-            code = LOOK if self._codes is None else int(self._codes[first + index])
+        for number, row, at in zip(numbers, rows, times.tolist(), strict=True):
+            code = LOOK if self._codes is None else int(self._codes[number])
             if code != DROP:
                 self._keep(row, at)
 

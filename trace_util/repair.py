@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 ESCAPES: Final = "illegal escapes"
 CONTROLS: Final = "raw control characters"
@@ -17,6 +18,8 @@ NUMBERS: Final = "NaN or infinite numbers"
 QUOTES: Final = "unescaped quotes"
 VALUES: Final = "missing or unreadable values"
 COMMAS: Final = "stray commas"
+# After these, two texts may have met where one was mended.
+STRUCTURAL: Final = frozenset({QUOTES, VALUES, COMMAS})
 # These two are legal JSON, and Perfetto opens it.
 PATHS: Final = "paths with unescaped backslashes"
 NAMES: Final = "control characters in names"
@@ -99,11 +102,20 @@ def _lone_surrogates(text: bytes, repairs: Counter[str]) -> bytes:
 
 
 _TOKEN = re.compile(rb'\s+|(?P<mark>[{}\[\]:,])|(?P<string>")|(?P<word>[^\s{}\[\]:,"]+)')
-_WORD = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_WORD = re.compile(_NUMBER + rb"|true|false|null")
 _NAN_WORD = re.compile(_NOT_A_NUMBER, re.IGNORECASE)
+# Members that are sound and followed by another, as nearly all of a broken event are.
+_PLAIN = rb'"[^"\\\x00-\x1f]*"'
+_MEMBERS = re.compile(
+    rb"(?:\s*%s\s*:\s*(?:%s|%s|true|false|null)\s*,(?=\s*\"))+" % (_PLAIN, _PLAIN, _NUMBER)
+)
+_BEFORE_MEMBERS = (b"{", b",")
 _QUOTE = re.compile(rb'\\.|(?P<quote>")|(?P<raw>[\x00-\x1f]+)', re.DOTALL)
 _AFTER_VALUE = re.compile(rb'\s*(?:[}\]]|,\s*"|$)')
 _KEY_FOLLOWS = re.compile(rb'\s*:\s*["{\[\-0-9tfn]')
+_BEYOND_MENDING = b'"\0'
+_COLON = re.compile(rb"\s*:")
 _AFTER_KEY = re.compile(rb'\s*(?:[:}\]]|,\s*["{\[\-0-9tfnNI]|$)')
 
 
@@ -113,6 +125,9 @@ def mended_event(text: bytes, repairs: Counter[str]) -> bytes:
     last = b""  # the last mark or value written, without space
     at = 0
     while at < len(text):
+        if last in _BEFORE_MEMBERS and (members := _MEMBERS.match(text, at)):
+            parts.append(members[0])
+            last, at = b",", members.end()
         token = _TOKEN.match(text, at)
         if token is None:
             break
@@ -137,8 +152,9 @@ def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tupl
     """The string that opens just before ``at``, with its quotes; and where it ends.
 
     A quote closes it only where what follows may follow a string, and where the quotes within come
-    in pairs. A string that never closes, or runs into a key, is left open, so that the event is not
-    taken for sound: two texts have met in it.
+    in pairs. A string that never closes, that runs into a key or that would be a key with quotes in
+    it is left open, so that the event is not taken for sound: two texts have met in it. In the two
+    latter cases no text that follows can mend that, which a raw control character tells.
     """
     after = _AFTER_VALUE if is_value else _AFTER_KEY
     first = _QUOTE.search(text, at)
@@ -152,17 +168,48 @@ def _string(text: bytes, at: int, is_value: bool, repairs: Counter[str]) -> tupl
             found[CONTROLS] += 1
             parts.append(_DAMAGE)
         elif match["quote"] and found[QUOTES] % 2 == 0 and after.match(text, at):
+            if found[QUOTES] and _COLON.match(text, at):
+                return _BEYOND_MENDING, len(text)
             repairs += found
             parts.append(b'"')
             return b"".join(parts), at
         elif match["quote"] and is_value and _KEY_FOLLOWS.match(text, at):
-            break
+            return _BEYOND_MENDING, len(text)
         elif match["quote"]:
             found[QUOTES] += 1
             parts.append(b'\\"')
         else:
             parts.append(match[0])
     return b'"', len(text)
+
+
+class _DoubledKeyError(Exception):
+    """An object in a JSON text says something twice."""
+
+
+@cache
+def _decoder() -> Any:
+    import json  # of what is loaded anyway, nothing tells of doubled keys
+
+    def look(members: list[tuple[str, Any]]) -> None:
+        if len({key for key, _ in members}) < len(members):
+            raise _DoubledKeyError
+
+    return json.JSONDecoder(object_pairs_hook=look)
+
+
+def has_doubled_keys(text: bytes) -> bool:
+    """Whether an object in a JSON text says something twice, which no profiler writes.
+
+    In an event that had to be mended it shows that two texts have met.
+    """
+    try:
+        _decoder().decode(text.decode())
+    except _DoubledKeyError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _word(word: bytes, repairs: Counter[str]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trace_util import content
+from trace_util.another_trace import refuse_another_trace
 from trace_util.document import EVENTS_KEY, Document
 from trace_util.intake import Intake
 from trace_util.sources import Source
@@ -53,11 +54,12 @@ class _Sieve(Intake):
         self._write = write
         self.kept = 0
 
-    def add(self, text: bytes | memoryview) -> None:
+    def add(self, text: bytes | memoryview, gaps: Sequence[int] = ()) -> None:
         """Write the wanted ones of a JSON list of events, with a comma before all but the first."""
         rows = _ROWS.decode(text)
-        codes = self._codes[self.rows : self.rows + len(rows)].tolist()
-        self.rows += len(rows)
+        refuse_another_trace(text)
+        codes = self._codes[self.numbers(len(rows), gaps)].tolist()
+        self.rows += len(rows) + len(gaps)
         for raw, code in zip(rows, codes, strict=True):
             if code == KEEP or (code == LOOK and self._is_wanted(_OTHER.decode(raw))):
                 self._write(b",\n" if self.kept else b"\n")

@@ -32,8 +32,8 @@ def has_two_texts(trace: Trace) -> bool:
 
 
 def has_several_lists(trace: Trace) -> bool:
-    """Whether ``traceEvents`` stands more than once, so that readers differ on what counts."""
-    return bool(trace.repairs.get(document.FURTHER_LISTS))
+    """Whether one sound text says ``traceEvents`` more than once: readers differ on what counts."""
+    return bool(trace.repairs.get(document.FURTHER_LISTS)) and not has_two_texts(trace)
 
 
 def is_damaged(trace: Trace) -> bool:
