@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+from conftest import RECORDED
 
 from trace_util.events import TraceError
 from trace_util.reader import read_trace
@@ -48,6 +49,34 @@ def test_what_is_no_trace_is_called_what_it_is(content: bytes, said: str, tmp_pa
     with pytest.raises(TraceError) as error:
         read_trace(path)
     assert str(error.value).startswith(f"{path}: {said}")
+
+
+TABLES = sorted(RECORDED.rglob("*.txt"))
+
+
+@pytest.mark.parametrize("beside", [".json.gz", ".json", None])
+@pytest.mark.parametrize("table", [TABLES[0], TABLES[-1]], ids=lambda path: path.stem)
+def test_a_lesson_s_table_names_the_trace_beside_it(table, beside, tmp_path) -> None:
+    path = tmp_path / table.name
+    path.write_bytes(table.read_bytes())
+    said = "a .json or .json.gz file"
+    if beside is not None:
+        trace = path.with_suffix(beside)
+        trace.write_text("{}")
+        said = f"the trace beside it, {trace}"
+    with pytest.raises(TraceError) as error:
+        read_trace(path)
+    assert str(error.value).startswith(
+        f"{path}: a profiler's table of operations, not a trace; read"
+    )
+    assert str(error.value).endswith(said)
+
+
+def test_every_recorded_table_is_told() -> None:
+    assert len(TABLES) > 20
+    for path in TABLES:
+        with pytest.raises(TraceError, match="table of operations, not a trace; read the trace be"):
+            read_trace(path)
 
 
 TOKEN = "hf_" + "AbCd" * 9

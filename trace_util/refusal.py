@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import Any, Final
 
 from trace_util.document import CUT_OFF as NO_END
 from trace_util.document import EVENTS_KEY, JUNK, Document
-from trace_util.sources import CUT_OFF, DAMAGED, Source
+from trace_util.sources import CUT_OFF, DAMAGED, STDIN, Source
 from trace_util.sweeps import KEYS as SWEEP_KEYS
 
 # How files start that have been given for traces, and what they are.
@@ -31,6 +33,10 @@ STARTS: Final = (
     (b"\x7fELF", "a program, not a trace"),
     (b"Traceback (most recent call last)", "the output of a program that failed, not a trace"),
 )
+
+# How `key_averages().table()` starts (torch/autograd/profiler_util.py, `_build_table`), which the
+# lessons write beside each trace: a rule, and a row of titles.
+_TABLE: Final = re.compile(rb"-{8,}(?:  -{8,})+ *\r?\n *Name  .*\bSelf CPU")
 
 WHOLE_BYTES: Final = 4000  # what is shorter is looked at as a whole; a document keeps 4096
 
@@ -66,11 +72,22 @@ def _reason(source: Source, document: Document) -> str:
         return "nothing but blanks; was the export interrupted?"
     if not start.strip(b"\x00"):
         return "nothing but zero bytes; the disk may have filled up while it was written"
+    if _TABLE.match(start):
+        return "a profiler's table of operations, not a trace; " + _trace_beside(source.path)
     if b"\x00" in start:
         return "a binary file of an unknown kind, not a trace"
     if document.window.text_bytes < WHOLE_BYTES and (kind := _kind_of(start)):
         return f"JSON, but no trace: it is {kind}, and a trace is an object or a list"
     return "not JSON, and so no trace" + _beginning(start)
+
+
+def _trace_beside(path: str) -> str:
+    """What to read in the place of a table: the trace that lies beside it, if one does."""
+    stem = os.path.splitext(path)[0]
+    for trace in (stem + ".json.gz", stem + ".json"):
+        if path != STDIN and os.path.isfile(trace):
+            return f"read the trace beside it, {trace}"
+    return "read the trace of the same run, a .json or .json.gz file"
 
 
 def _kind_of(text: bytes) -> str:
