@@ -416,6 +416,25 @@ def test_gap_into_a_wide_first_step_is_the_profilers() -> None:
     ]
 
 
+@pytest.mark.parametrize("starts", [(0, 5), (5, 0)])
+def test_each_rank_of_a_job_has_a_first_step_and_a_pace_of_its_own(starts: tuple[int, int]) -> None:
+    """The first rank's steps take 20, and only its first one is wide; the other's take 100."""
+    events = []
+    for rank, lengths in enumerate([(300, 20, 20), (100, 100, 100)]):
+        start = starts[rank]
+        for i, length in enumerate(lengths):
+            id, host = 10 * rank + i + 1, {"pid": 1000 + rank, "tid": 1}
+            late = start + length - 10
+            events += [mark(i + 2, start, length, **host), call(late, 2, id, **host)]
+            events += [kernel(late + 4, 2, id, device=rank)]
+            start += length
+    facts = facts_of(*events)
+    wide = [(step.number, step.duration_ns) for step in facts.steps if step.wide]
+    assert wide == [(2, 300_000)]
+    first = [facts.gaps.device.tolist().index(device) for device in (0, 1)]
+    assert facts.gaps.cause[first].tolist() == [Cause.PROFILER, Cause.OVERHEAD]
+
+
 def test_window_without_any_work_is_one_gap() -> None:
     steps = [mark(2, 0, 300), mark(3, 300, 20), mark(4, 320, 20)]
     assert causes(*steps, kernel(500, 5, 9), call(330, 1, 1, name="cudaMalloc")) == [

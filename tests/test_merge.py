@@ -19,6 +19,7 @@ from trace_util.cli import main
 from trace_util.clocks import End, Shift, clock_shift
 from trace_util.events import GPU_KINDS, TraceError
 from trace_util.facts import trace_facts
+from trace_util.gaps import Cause
 from trace_util.links import link
 from trace_util.merge import Merged, merge_traces, step_numbers
 from trace_util.reader import read_trace
@@ -328,6 +329,16 @@ def test_a_job_is_compared_as_what_its_ranks_ran(tmp_path, capsys):
     assert [(run["variant"], run["merged_ranks"]) for run in runs] == [("tp2", 2), ("tp2", None)]
     assert main(["check", str(job)]) == 0
     assert "05_parallel_mlp, tp2 (from its ranks' run facts)" in capsys.readouterr().out
+
+
+def test_a_job_has_the_wide_first_steps_of_its_ranks(tmp_path):
+    folder = RECORDED / "nvidia-h200-x2" / "05_parallel_mlp"
+    ranks = sorted(folder.glob("2048_*_chunks4_rank?.json.gz"))
+    job = tmp_path / "job.json"
+    merge_traces(list(map(str, ranks)), job)
+    alone = [trace_facts(read_trace(path)).gaps.by_cause().get(Cause.PROFILER) for path in ranks]
+    assert [found and found[0] for found in alone] == [None, 1]
+    assert trace_facts(read_trace(job)).gaps.by_cause()[Cause.PROFILER][0] == 1
 
 
 def test_a_job_says_of_its_run_what_all_of_its_ranks_say(tmp_path):

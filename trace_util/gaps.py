@@ -15,8 +15,9 @@ from trace_util.blocks import BLOCK, in_blocks, rows_where
 from trace_util.calls import waits
 from trace_util.events import CALL_KINDS, Kind, Trace
 from trace_util.links import Links
-from trace_util.tally import distinct, middle
+from trace_util.tally import distinct
 from trace_util.timeline import Indexes, Nanoseconds, Union, covered_ns, union
+from trace_util.wide_steps import wide_first_steps
 
 # CUPTI's names for what the profiler itself costs (CUpti_ActivityOverheadKind, CUPTI 12.x). Others
 # of its `overhead` rows are CUDA's own, such as "Lazy Function Loading" or "Command Buffer Full".
@@ -26,8 +27,6 @@ PROFILER_OVERHEADS = (
     "Instrumentation",
     "Resource",
 )
-# A step mark is wide when it lasts over this many times the median of all (of two none can).
-WIDE = 2.0
 # An idle H200 began at most 4 µs after the end of the launch, in all recorded runs. What waits for
 # far longer waits for something that is not in the trace.
 LONGEST_LATENCY_NS = 100_000
@@ -131,7 +130,8 @@ class _Causes:
     def __init__(self, trace: Trace, links: Links) -> None:
         self._events, self._links = trace.events, links
         self._profiler = _intervals(trace, _profiler_rows(trace))
-        self._wide = wide_first_step(links)
+        self._marks = np.array([step.index for step in links.steps], dtype=np.int32)
+        self._wide = np.append(wide_first_steps(trace, links), False)  # the last: of no step
         flush = closing_flush(trace, links)
         self._flush = -1 if flush is None else flush
         self._waiting = [
@@ -151,8 +151,8 @@ class _Causes:
         The first of these that holds: the profiler's own work fills most of it; the next work had
         been launched before the gap began, or for most of it (unknown: say, the device still ran
         what was launched before the recording began); it leads into a first step that is far wider
-        than the rest; the CPU was in a synchronise when the device ran dry, or for most of the time
-        until the next launch; the CPU had not launched yet.
+        than the rest (in a merged job, of its rank); the CPU was in a synchronise when the device
+        ran dry, or for most of the time until the next launch; the CPU had not launched yet.
         """
         events, length = self._events, end - start
         cause = np.full(len(start), Cause.OVERHEAD, dtype=np.uint8)
@@ -174,10 +174,9 @@ class _Causes:
         at = np.flatnonzero((after >= 0) & ((launch < 0) | (called <= start) | queued))
         settle(at, Cause.UNKNOWN, np.full(len(at), -1))
 
-        if self._wide is not None:
-            step = self._links.step[launch]
-            at = np.flatnonzero((before < 0) & (launch >= 0) & (step == 0))
-            settle(at, Cause.PROFILER, np.full(len(at), self._wide))
+        step = np.where(launch >= 0, self._links.step[launch], -1)
+        at = np.flatnonzero((before < 0) & self._wide[step])
+        settle(at, Cause.PROFILER, self._marks[step[at]])
 
         launched = np.where(launch >= 0, events.start_ns[launch], end)
         for process, waiting in self._waiting:
@@ -191,14 +190,6 @@ class _Causes:
             mostly = 2 * until >= length[at]
             settle(at[mostly], Cause.SYNCHRONISE, row[mostly])
         return cause, evidence
-
-
-def wide_first_step(links: Links) -> int | None:
-    """The mark of the first step if it lasts far longer than the steps after it, else ``None``."""
-    durations = [step.end_ns - step.start_ns for step in links.steps]
-    if not durations or durations[0] <= WIDE * middle(durations):
-        return None
-    return links.steps[0].index
 
 
 def closing_flush(trace: Trace, links: Links) -> int | None:

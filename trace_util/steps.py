@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from trace_util.blocks import in_blocks, rows_where
 from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace
-from trace_util.gaps import WIDE
 from trace_util.links import Links
-from trace_util.tally import distinct, middle
+from trace_util.tally import distinct
 from trace_util.timeline import Indexes, clip, unions_ns
+from trace_util.wide_steps import wide_steps
 
 ROWS_AT_A_TIME = 1 << 16  # so that what is worked out meanwhile takes a few MB
 
@@ -63,7 +63,7 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
     )
     gpu_busy, last_end = _gpu_work(trace, links)
     cpu = _cpu_work(trace, links)
-    median = middle([step.end_ns - step.start_ns for step in links.steps])
+    wide = wide_steps(trace, links).tolist()
     return tuple(
         StepFacts(
             name=step.name,
@@ -78,7 +78,7 @@ def step_facts(trace: Trace, links: Links, lost: NDArray[np.bool_]) -> tuple[Ste
             cpu_ns=cpu[i],
             lost_kernels=missing[i],
             last_gpu_end_ns=last_end[i],
-            wide=step.end_ns - step.start_ns > WIDE * median,
+            wide=wide[i],
             index=step.index,
         )
         for i, step in enumerate(links.steps)
