@@ -38,23 +38,23 @@ def waiting(scene: Scene) -> Iterator[Finding]:
 
 def read_backs(scene: Scene) -> Iterator[Finding]:
     """Device-to-host copies within the steps, ``.item()`` and its kin among their causes."""
-    events, links = scene.trace.events, scene.links
+    links = scene.links
     copies = _copies(scene, "DtoH")
     copies = copies[links.step[copies] >= 0] if links.steps else copies
     if not len(copies):
         return
     items = int(scene.within(copies, _SYNCHRONISING).sum())
     by = ", {items} of them by .item() or the like" if items else ""
-    told = events.size_bytes[copies]
+    moved = _moved(scene, copies)
     yield Finding(
         "device-to-host-copies",
         FindingKind.COST,
-        "{copies:copy/copies} to the host{steps} ({moved})" + by + ": each makes the CPU wait for "
-        "all that was launched before it",
+        "{copies:copy/copies} to the host{steps}" + (" ({moved})" if moved else "") + by + ": each "
+        "makes the CPU wait for all that was launched before it",
         (
             count("copies", len(copies)),
             text("steps", " within the steps" if links.steps else ""),
-            size("moved", int(told[told > 0].sum()) if (told > 0).any() else None),
+            size("moved", moved),
             count("items", items),
         ),
         "any within the recorded steps",
@@ -108,13 +108,12 @@ def pageable_copies(scene: Scene) -> Iterator[Finding]:
     spent = int(events.duration_ns[rows].sum())
     if not len(rows) or not facts.window_ns or spent < FELT * facts.window_ns:
         return
-    told = events.size_bytes[rows]
-    moved = int(told[told > 0].sum()) if (told > 0).any() else None
+    moved = _moved(scene, rows)
     yield Finding(
         "pageable-copies",
         FindingKind.COST,
-        "{copies:copy/copies} from pageable host memory ({moved}) take {spent}, {part} of the "
-        "window: they cannot overlap with kernels",
+        "{copies:copy/copies} from pageable host memory" + (" ({moved})" if moved else "") + " "
+        "take {spent}, {part} of the window: they cannot overlap with kernels",
         (
             count("copies", len(rows)),
             size("moved", moved),
@@ -125,6 +124,12 @@ def pageable_copies(scene: Scene) -> Iterator[Finding]:
         "pin_memory=True in the DataLoader and .to(device, non_blocking=True)",
         rows_of(rows),
     )
+
+
+def _moved(scene: Scene, rows: NDArray[np.int64]) -> int | None:
+    """The bytes that these copies moved; ``None`` where the trace tells none."""
+    told = scene.trace.events.size_bytes[rows]
+    return int(told[told > 0].sum()) if (told > 0).any() else None
 
 
 def _copies(scene: Scene, direction: str) -> NDArray[np.int64]:
