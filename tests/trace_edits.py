@@ -135,6 +135,24 @@ def together(*edits: Callable[[Document], None]) -> Callable[[Document], None]:
     return edit
 
 
+def twice(document: Document) -> None:
+    """Put the steps after the first one behind the last once more: samples enough to compare."""
+    marks = complete(document, "ProfilerStep#", "user_annotation")
+    events = [e for e in complete(document, "") if e.get("cat") != "Trace"]
+    last = max(e["ts"] + e["dur"] for e in events)
+    host = [e for e in events if e["ts"] >= marks[1]["ts"] and "stream" not in e["args"]]
+    called = {e["args"].get("correlation") for e in host if e.get("cat") in CALLS}
+    work = [e for e in events if e.get("cat") in GPU and e["args"]["correlation"] in called]
+    for event in json.loads(json.dumps(host + work)):
+        event["ts"] = round(event["ts"] + last - marks[1]["ts"] + 100, 3)
+        for name in {"correlation", "External id"} & set(event["args"]):
+            event["args"][name] += 1_000_000
+        stem, mark, number = event["name"].partition("ProfilerStep#")
+        if mark:
+            event["name"] = f"{stem}{mark}{int(number) + len(marks) - 1}"
+        document["traceEvents"].append(event)
+
+
 def ranked(document: Document) -> None:
     """Replace all times by their ranks in µs, so that a new recording changes no text.
 

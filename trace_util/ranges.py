@@ -10,7 +10,8 @@ from statistics import median as middle
 # From this many samples on each side, half of the one below all of the other is no accident: of
 # equal times it happens once in 4,600 comparisons (C(30, 10) / C(40, 20)), of 100 far less often.
 MANY = 20
-# Ranges of equal times that do not touch are told as chance where they come about more often.
+# Ranges of equal times that do not touch come about by chance, of three samples beside three in one
+# comparison of ten. Where that happens more often than this, they do not tell anything.
 SIGNIFICANT = 1 / 20
 
 
@@ -43,9 +44,9 @@ def range_of(values_ns: Sequence[float]) -> Range | None:
 def distinction(a: Range | None, b: Range | None) -> Distinction:
     """Whether ``b`` differs from ``a``.
 
-    It does when the ranges do not touch, and with ``MANY`` samples on either side also when the
-    faster one's median lies below all of the slower one's samples: a single late sample in a
-    hundred stretches a range and says nothing.
+    It does when the ranges do not touch and there are samples enough that this is no accident. With
+    ``MANY`` samples on either side it does also when the faster one's median lies below all of the
+    slower one's samples: a single late sample in a hundred stretches a range and says nothing.
     """
     if a is None or b is None:
         return Distinction(None, "not measured in both")
@@ -56,8 +57,9 @@ def distinction(a: Range | None, b: Range | None) -> Distinction:
     fast, slow = sorted((a, b), key=lambda one: one.median_ns)
     if fast.max_ns < slow.min_ns:
         odds = comb(a.count + b.count, a.count) // 2  # orders of the samples to one that parts them
-        chance = f" (by chance 1 in {odds})" if odds * SIGNIFICANT < 1 else ""
-        return Distinction(True, f"ranges do not overlap, n={fewest}{chance}", change)
+        if odds * SIGNIFICANT < 1:
+            return Distinction(None, f"too few samples to tell, n={fewest}", change)
+        return Distinction(True, f"ranges do not overlap, n={fewest}", change)
     if fewest >= MANY and fast.median_ns < slow.min_ns:
         reason = f"the faster one's median is below all samples of the slower one, n={fewest}"
         return Distinction(True, reason, change)

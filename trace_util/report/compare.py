@@ -121,20 +121,20 @@ def difference_lines(found: Comparison, one: Difference) -> Iterator[tuple[str, 
 
 
 def _step(one: Difference, found: Comparison) -> str:
-    if one.unprofiled.differs is None:
+    if one.unprofiled.change is None:
         return f"without the profiler not known: {one.unprofiled.reason}"
     return _changed(one.unprofiled, found, one, "unprofiled", " without the profiler")
 
 
 def _changed(told: Distinction, found: Comparison, one: Difference, what: str, how: str) -> str:
-    if told.differs is None or told.change is None:
+    if told.change is None:
         return f"not known: {told.reason}"
     old, new = (
         getattr(found.runs[index].times, what).median_ns for index in (found.baseline, one.index)
     )
-    word = "distinguishable" if told.differs else "not distinguishable"
+    word = {True: "distinguishable: ", False: "not distinguishable: ", None: ""}[told.differs]
     change = f"{duration(old)} to {duration(new)} ({100 * told.change:+.1f} %)"
-    return f"{change}{how}; {word}: {told.reason}"
+    return f"{change}{how}; {word}{told.reason}"
 
 
 def _kernels(one: Difference, before: str, after: str, per: str) -> Iterator[tuple[str, str]]:

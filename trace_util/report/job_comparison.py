@@ -104,9 +104,9 @@ def _difference(found: JobComparison, one: JobDifference, style: Style) -> Itera
 
 
 def _changed(told: Distinction) -> str:
-    if told.differs is None or told.change is None:
+    if told.change is None:
         return f"not known: {told.reason}"
-    if not told.differs:
+    if told.differs is False:
         return f"no difference beyond the spread ({told.reason})"
     word = "longer" if told.change > 0 else "shorter"
     return f"{share(abs(told.change))} {word} ({told.reason})"
