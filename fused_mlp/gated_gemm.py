@@ -97,9 +97,16 @@ def gated_linear(
 ) -> Tensor:
     """`activation(x @ gate.T) * (x @ up.T)`, `[..., hidden]` in the dtype of `x`, sums in float32.
 
-    `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. No gradients: see `FusedMLP`.
+    `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. It has no gradients, so it raises
+    `RuntimeError` where autograd would want them; `FusedMLP` takes another way there.
     Raises `ValueError` for shapes, dtypes or devices that do not match.
     """
+    if torch.is_grad_enabled() and (x.requires_grad or packed.requires_grad):
+        which = "x" if x.requires_grad else "packed"
+        raise RuntimeError(
+            f"gated_linear has no gradients and {which} requires them: call it under "
+            "torch.no_grad(), or use FusedMLP, which differentiates"
+        )
     if torch.compiler.is_compiling() and launch is None:
         return _opaque_gated_linear(x, packed, hidden, activation)
     checked_activation(activation)

@@ -162,6 +162,26 @@ def test_mismatches_are_refused():
         gated_linear(x, packed, 24, "tanh")
 
 
+def _compiled(function, **options):
+    """It as a graph, without code generated for it: Triton's interpreter has no part in that."""
+    torch.compiler.reset()
+    return torch.compile(function, backend="aot_eager", **options)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
+@pytest.mark.parametrize("way", (lambda f: f, _compiled), ids=("eager", "compiled"))
+@pytest.mark.parametrize("which", ("x", "packed"))
+def test_gradients_are_refused_and_not_lost(which, way):
+    x, packed, reference = _case(4, 16, 24, torch.float16)
+    with torch.no_grad():
+        assert relative_error(way(gated_linear)(x, packed, 24), reference) < 1e-3
+    (x if which == "x" else packed).requires_grad_()
+    with torch.no_grad():
+        assert relative_error(way(gated_linear)(x, packed, 24), reference) < 1e-3
+    with pytest.raises(RuntimeError, match=f"no gradients and {which} requires them: call it und"):
+        way(gated_linear)(x, packed, 24)
+
+
 class PlainMLP(nn.Module):
     def __init__(self, dim, hidden, activation="gelu_tanh"):
         super().__init__()
