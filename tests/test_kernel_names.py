@@ -178,6 +178,18 @@ def test_command_prints_words(capsys):
     )
 
 
+def test_command_tells_no_algorithm_that_nccl_keeps_to_itself(capsys):
+    assert main(["decode", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs4K)"]) == 0
+    assert capsys.readouterr().out == (
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs4K)\n"
+        "  family        NCCL (NCCL or RCCL, communication)\n"
+        "  computes      AllReduce\n"
+        "  dtypes        bf16 in\n"
+        "  kernel entry  Sum RING LL (the algorithm, protocol and reduction that ran are not in the "
+        "name)\n"
+    )
+
+
 def test_command_prints_json(capsys):
     assert main(["decode", "--json", "triton_poi_fused__unsafe_view_gelu_mul_0"]) == 0
     (found,) = json.loads(capsys.readouterr().out)

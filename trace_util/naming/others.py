@@ -13,7 +13,18 @@ _ROCM_FILL = re.compile(r"^(?:FillBuffer|__amd_rocclr_fillBuffer\w*)")
 _NCCL = re.compile(
     r"^nccl(?:Dev)?Kernel_(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv|AllToAll)?\w*"
 )
-_NCCL_OPERATIONS = ("Sum", "Prod", "Max", "Min", "Avg", "PreMulSum", "SumPostDiv")
+# The few kernels that NCCL builds are ways into all of its functions: any protocol enters by an LL
+# kernel, any reduction by Sum's, any algorithm but TREE by RING's, signed integers by unsigned ones
+# (`best_kernel` of src/device/generate.py, NCCL 2.19 and later; before that "only inline kernels
+# for LL", src/enqueue.cc). A group of operations enters by the kernel of its first
+# (https://github.com/NVIDIA/nccl/issues/739).
+_NCCL_ENTRY = ("Sum", "Prod", "Max", "Min", "MinMax", "Avg", "PreMulSum", "SumPostDiv",
+               "RING", "TREE", "NVLS", "COLLNET", "PAT", "LL", "LL128", "SIMPLE")  # fmt: skip
+# Those for symmetric memory are built for one algorithm each (src/device/symmetric/generate.py).
+_NCCL_SYMMETRIC = re.compile(
+    r"^ncclSymk?(?:Dev)?Kernel_(AllReduce|AllGather|ReduceScatter)_(\w+?)"
+    r"(?:_(sum|avg)_([a-z0-9]+))?(?:_profile)?(?:\(|$)"
+)
 # What is in a kernel's namespace or name -> (family, library, role). The first that fits decides.
 _PLACES = (
     (r"^cask_cudnn\w*::compute\w*Offsets", "cuDNN helper", "cuDNN", "helper"),
@@ -64,24 +75,28 @@ def transfer(name: str) -> KernelName | None:
 
 def collective(name: str) -> KernelName | None:
     """An NCCL or RCCL kernel, ``ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)``."""
+    if match := _NCCL_SYMMETRIC.match(name):
+        operation, algorithm, reduction, spelled = match.groups()
+        return KernelName(
+            raw=name, short=clipped(name.split("(")[0]), family="NCCL", library="NCCL or RCCL",
+            role="communication", dtype=dtype_of(spelled or ""), ops=(operation,),
+            details=details(algorithm=algorithm, reduction=reduction),
+        )  # fmt: skip
     match = _NCCL.match(name)
     if match is None:
         return None
     head = match.group()
     tokens = head.split("_")[1:]
-    dtype = next((d for t in tokens if (d := dtype_of(t))), None)
+    dtype = next((d for t in tokens if t != "u8" and (d := dtype_of(t))), None)
     if head.endswith("int8_t"):  # the type's own underscore
         dtype = "uint8" if head.endswith("uint8_t") else "int8"
-    # Collectives without arithmetic are one kernel for all dtypes, named after int8.
+    # Collectives without arithmetic are one kernel for all dtypes, named after int8 and Sum.
     reduces = "Reduce" in (match.group(1) or "")
+    entry = [t for t in tokens if t in _NCCL_ENTRY and (reduces or t != "Sum")]
     return KernelName(
         raw=name, short=clipped(head), family="NCCL", library="NCCL or RCCL", role="communication",
         dtype=dtype if reduces else None, ops=(match.group(1),) if match.group(1) else (),
-        details=details(
-            algorithm=next((t for t in tokens if t in ("RING", "TREE", "NVLS", "COLLNET")), None),
-            protocol=next((t for t in tokens if t in ("LL", "LL128", "SIMPLE")), None),
-            reduction=next((t for t in tokens if t in _NCCL_OPERATIONS), None) if reduces else None,
-        ),
+        details=details(kernel_entry=" ".join(entry)),
     )  # fmt: skip
 
 

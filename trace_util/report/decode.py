@@ -15,6 +15,8 @@ _EPILOGUES = {
     "badd": "badd (adds what the output holds already, such as a bias copied there)",
     "relu": "relu (the kernel can clamp at 0; whether it does is decided at run time)",
 }
+_ENTRY = "kernel entry"
+_NOT_TOLD = "the algorithm, protocol and reduction that ran are not in the name"
 UNKNOWN = "unknown: follows no naming scheme that is known here"
 
 
@@ -50,7 +52,8 @@ def label_rows(name: KernelName) -> list[tuple[str, str]]:
         ("Tensor Cores", {True: "yes", False: "no", None: None}[name.tensor_cores]),
         ("built for", f"{name.architecture_tag} (not necessarily the GPU that ran it)"
          if name.architecture_tag else None),
-        *name.details,
+        *((label, f"{text} ({_NOT_TOLD})" if label == _ENTRY else text)
+          for label, text in name.details),
     ]  # fmt: skip
     return [(label, text) for label, text in rows if text]
 
