@@ -61,12 +61,24 @@ class FusedMLP(nn.Module):
 
     @classmethod
     def from_mlp(cls, mlp: nn.Module, activation: str = "gelu_tanh") -> FusedMLP:
-        """A `FusedMLP` with copies of the weights of a module that has `gate`, `up` and `down`."""
-        state = mlp.state_dict()
-        weight = state["gate.weight"]
-        hidden, dim = weight.shape
-        fused = cls(dim, hidden, activation, device=weight.device, dtype=weight.dtype)
-        fused.load_state_dict(state)
+        """A `FusedMLP` with copies of the weights of a module that has `gate`, `up` and `down`.
+
+        What is frozen stays so. Raises `ValueError` where one of gate and up is and the other not:
+        they become one parameter.
+        """
+        with torch.enable_grad():  # or the views in another `FusedMLP`'s state would want none
+            weights = mlp.state_dict(keep_vars=True)
+        gate, up, down = (weights[f"{name}.weight"] for name in ("gate", "up", "down"))
+        if gate.requires_grad != up.requires_grad:
+            raise ValueError(
+                f"from_mlp: gate.requires_grad is {gate.requires_grad} and up.requires_grad is "
+                f"{up.requires_grad}: freeze both or neither, they become one parameter"
+            )
+        hidden, dim = gate.shape
+        fused = cls(dim, hidden, activation, device=gate.device, dtype=gate.dtype)
+        fused.load_state_dict({name: weight.detach() for name, weight in weights.items()})
+        fused.gate_up.requires_grad_(gate.requires_grad)
+        fused.down.weight.requires_grad_(down.requires_grad)
         return fused.train(mlp.training)
 
     def extra_repr(self) -> str:

@@ -233,6 +233,31 @@ def test_fused_mlp_has_the_gradients_of_the_plain_one(hidden):
     assert relative_error(x.grad, y.grad.double()) < 1e-5
 
 
+@pytest.mark.parametrize("grad_enabled", (True, False))
+@pytest.mark.parametrize("frozen", ((), ("gate", "up"), ("down",), ("gate", "up", "down")))
+def test_what_is_frozen_stays_so(frozen, grad_enabled):
+    plain = _plain(40, 24, torch.float16)
+    for name in frozen:
+        getattr(plain, name).requires_grad_(False)
+    with torch.set_grad_enabled(grad_enabled):
+        fused = FusedMLP.from_mlp(plain)
+        again = FusedMLP.from_mlp(fused)
+    for module in (fused, again):
+        assert module.gate_up.requires_grad == ("gate" not in frozen)
+        assert module.down.weight.requires_grad == ("down" not in frozen)
+        assert module.gate_up.is_leaf and module.plan(8).kernels == (
+            "fused" if len(frozen) == 3 else "cublas"
+        )
+    assert torch.equal(again.gate_up, fused.gate_up)
+
+
+def test_half_frozen_projections_are_refused():
+    plain = _plain(40, 24, torch.float16)
+    plain.up.requires_grad_(False)
+    with pytest.raises(ValueError, match="gate.requires_grad is True and up.requires_grad is Fal"):
+        FusedMLP.from_mlp(plain)
+
+
 def test_fused_mlp_differentiates_its_input_alone():
     fused = FusedMLP.from_mlp(_plain(40, 24, torch.float16)).requires_grad_(False)
     x = random(9, 40, dtype=torch.float16).requires_grad_()
