@@ -178,6 +178,15 @@ def test_command_prints_words(capsys):
     )
 
 
+def test_relu_may_clamp_says_the_command_and_the_cheat_sheet(capsys):
+    truth = "can clamp at 0; whether it does is decided at run time"
+    assert main(["decode", "ampere_sgemm_128x64_relu_nn"]) == 0
+    assert truth in capsys.readouterr().out
+    sheet = (Path(__file__).parents[1] / "lessons" / "cheat-sheet.md").read_text(encoding="utf-8")
+    (row,) = [line for line in sheet.splitlines() if "`relu`" in line]
+    assert truth in row and "`bias`" not in row
+
+
 def test_command_tells_no_algorithm_that_nccl_keeps_to_itself(capsys):
     assert main(["decode", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs4K)"]) == 0
     assert capsys.readouterr().out == (
@@ -185,8 +194,8 @@ def test_command_tells_no_algorithm_that_nccl_keeps_to_itself(capsys):
         "  family        NCCL (NCCL or RCCL, communication)\n"
         "  computes      AllReduce\n"
         "  dtypes        bf16 in\n"
-        "  kernel entry  Sum RING LL (the algorithm, protocol and reduction that ran are not in the "
-        "name)\n"
+        "  kernel entry  Sum RING LL (the algorithm, protocol and reduction that ran are not in "
+        "the name)\n"
     )
 
 
