@@ -14,6 +14,7 @@ from trace_util.cli import main
 from trace_util.kernel_names import KernelName, decode
 from trace_util.naming.cpp import arguments, identifier, mangled_identifiers, qualified
 from trace_util.naming.triton import merged_ops
+from trace_util.report.kernel_words import kernel_words
 
 # Each: the name, where it was seen, and every field that it fills. "written from the scheme" are
 # names whose parameter lists we shortened; the others are whole.
@@ -179,12 +180,23 @@ def test_command_prints_words(capsys):
 
 
 def test_relu_may_clamp_says_the_command_and_the_cheat_sheet(capsys):
-    truth = "can clamp at 0; whether it does is decided at run time"
+    truth = "can clamp at zero; whether it does is decided at run time"
     assert main(["decode", "ampere_sgemm_128x64_relu_nn"]) == 0
     assert truth in capsys.readouterr().out
     sheet = (Path(__file__).parents[1] / "lessons" / "cheat-sheet.md").read_text(encoding="utf-8")
     (row,) = [line for line in sheet.splitlines() if "`relu`" in line]
     assert truth in row and "`bias`" not in row
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ampere_sgemm_128x64_relu_nn", "fp32 GEMM 128x64, no Tensor Cores (cuBLAS)"),
+        ("nvjet_sm90_tst_64x8_64x16_1x2_h_bz_bias_TNT", "bf16 GEMM 64x8 with bias (nvjet)"),
+    ],
+)
+def test_words_tell_of_an_epilogue_that_is_certain(name, words):
+    assert kernel_words(decode(name)) == words
 
 
 def test_command_tells_no_algorithm_that_nccl_keeps_to_itself(capsys):

@@ -13,7 +13,7 @@ _WIDTH = 100  # a name up to here is shown whole
 _EPILOGUES = {
     "bias": "bias (added in the GEMM's last phase: no kernel of its own)",
     "badd": "badd (adds what the output holds already, such as a bias copied there)",
-    "relu": "relu (the kernel can clamp at 0; whether it does is decided at run time)",
+    "relu": "relu (the kernel can clamp at zero; whether it does is decided at run time)",
 }
 _ENTRY = "kernel entry"
 _NOT_TOLD = "the algorithm, protocol and reduction that ran are not in the name"

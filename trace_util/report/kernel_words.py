@@ -28,8 +28,9 @@ def kernel_words(name: KernelName) -> str:
     text = " ".join(words)
     if name.tile:
         text += f" {name.tile}"
-    if name.epilogue:
-        text += " with " + " + ".join(name.epilogue)
+    # A kernel named relu can clamp, and mostly does not; the others do what they are named for.
+    if epilogue := [one for one in name.epilogue if one != "relu"]:
+        text += " with " + " + ".join(epilogue)
     if name.tensor_cores is False:
         text += ", no Tensor Cores"
     # With its ops named, who made the kernel is enough; else the scheme says what it is.
