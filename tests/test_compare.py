@@ -410,7 +410,7 @@ B beside A
             ranges do not overlap, n=100
   CPU       200 µs to 100 µs (-50.0 %) with the profiler; too few samples to
             tell, n=2
-  GPU       51.0 µs to 33.0 µs (-35.3 %); too few samples to tell, n=3
+  GPU       51.0 µs to 33.0 µs (-35.3 %); too few samples to tell, n=2
   same      nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT (2 a step),
             nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_TNT (1 a step)
   fused     gelu and mul became triton_poi_fused__unsafe_view_gelu_mul_0 (told

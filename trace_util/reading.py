@@ -18,7 +18,7 @@ from trace_util.links import Indexes, Links, link
 from trace_util.ranges import Range, range_of
 from trace_util.runs import ANNOTATIONS, Run, run_of
 from trace_util.slim import GPU
-from trace_util.steps import step_ranks
+from trace_util.steps import sound_steps, step_ranks
 from trace_util.wholeness import why_incomplete
 
 SHOWN = 6  # events of one piece of evidence; more prove nothing more
@@ -194,8 +194,12 @@ class Reading:
         return Range(told.median_ns, told.min_ns, told.max_ns, told.count)
 
     def gpu_step(self) -> Range | None:
-        """GPU time of a step: the union of what it launched; steps that lost kernels left out."""
-        return range_of([s.gpu_busy_ns for s in self.facts.steps if not s.lost_kernels])
+        """GPU time of a step: the union of what it launched, of the steps that can be compared.
+
+        ``None`` where each of them lost kernels.
+        """
+        sound = [self.facts.steps[index] for index in sound_steps(self.facts.steps)]
+        return range_of([step.gpu_busy_ns for step in sound if not step.lost_kernels])
 
 
 def reading_of(trace: Trace, label: str = "") -> Reading:

@@ -37,6 +37,21 @@ class StepFacts(Struct, frozen=True, gc=False):
     index: int  # of the mark, in the columns of the events
 
 
+def whole_steps(steps: Sequence[StepFacts]) -> list[int]:
+    """The indexes of the steps whose kernels can be counted: those that lost none, or else all."""
+    whole = [index for index, step in enumerate(steps) if not step.lost_kernels]
+    return whole or list(range(len(steps)))
+
+
+def sound_steps(steps: Sequence[StepFacts]) -> list[int]:
+    """The indexes of the steps whose times can be compared: the whole ones that are not wide.
+
+    All whole ones where each of them is wide.
+    """
+    whole = whole_steps(steps)
+    return [index for index in whole if not steps[index].wide] or whole
+
+
 def step_ranks(trace: Trace, steps: Sequence[StepFacts]) -> tuple[str, ...]:
     """The label of the rank that each step belongs to, where ranks were merged; else nothing."""
     if not isinstance(trace.header.other.get("merged"), dict):

@@ -13,17 +13,12 @@ from trace_util.compare.matching import Fused, Matching, Replaced, Same, matched
 from trace_util.compare.rows import RowChange, row_changes
 from trace_util.compare.times import Times, times_of, unlike_clocks
 from trace_util.compare.traffic import Kept, intermediates, moved_bytes
-from trace_util.compare.uses import (
-    KernelUse,
-    TransferUse,
-    kernel_uses,
-    sound_steps,
-    transfer_uses,
-)
+from trace_util.compare.uses import KernelUse, TransferUse, kernel_uses, transfer_uses
 from trace_util.events import Trace, TraceError
 from trace_util.ranges import Distinction, distinction
 from trace_util.reading import Reading, reading_of
 from trace_util.runs import Run, run_differences, same_problem
+from trace_util.steps import whole_steps
 from trace_util.wholeness import why_incomplete
 
 __all__ = [
@@ -129,8 +124,8 @@ def _run(own: Reading, by_step: bool) -> ComparedRun:
     kernels = sum(use.count for use in kernel_uses(own, by_step))
     launches = float(own.facts.launch_count)
     if by_step:
-        sound = sound_steps(own)
-        launches = sum(own.facts.steps[index].launches for index in sound) / len(sound)
+        whole = whole_steps(own.facts.steps)
+        launches = sum(own.facts.steps[index].launches for index in whole) / len(whole)
     return ComparedRun(
         path=own.trace.path,
         run=own.run,

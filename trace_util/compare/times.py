@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trace_util.compare.uses import sound_steps
 from trace_util.ranges import Range, range_of
 from trace_util.reading import Reading
+from trace_util.steps import sound_steps
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Times:
     clock: str | None  # of the unprofiled time: "cuda_event" or "wall"
     after_profiler: bool | None  # whether it is an upper bound, taken after the profiler had run
     cpu: Range | None  # profiled: the annotated part of each step after the first, or its mark
-    # Of the work that each step launched; steps that lost kernels left out.
+    # Of the work that each step launched; steps that are wide or lost kernels left out.
     gpu: Range | None
 
 
@@ -40,15 +40,15 @@ def _step_times(own: Reading) -> Times:
     told = own.trace.header.run.get("unprofiled_step_us")
     late = told.get("after_profiler") if isinstance(told, dict) else None
     clock = own.facts.unprofiled_step.clock if own.facts.unprofiled_step else None
-    marks = [step.duration_ns for step in own.facts.steps]
+    steps = own.facts.steps
+    marks = [step.duration_ns for step in steps]
+    gpu = range_of([steps[index].gpu_busy_ns for index in sound_steps(steps)])
     return Times(
         unprofiled=own.unprofiled(),
         clock=clock,
         after_profiler=late if isinstance(late, bool) else None,
         cpu=own.dispatch() or range_of(marks[1:] or marks),
-        gpu=range_of([own.facts.steps[index].gpu_busy_ns for index in sound_steps(own)])
-        if own.no_gpu is None and not own.unplaced
-        else None,
+        gpu=gpu if own.no_gpu is None and not own.unplaced else None,
     )
 
 

@@ -12,6 +12,7 @@ from trace_util.events import Kind
 from trace_util.ranges import Range, range_of
 from trace_util.reading import Reading
 from trace_util.shapes import Inputs, Tensor, inputs
+from trace_util.steps import whole_steps
 
 # Merged ops that compute nothing: they only say how the data is seen.
 VIEWS = frozenset(
@@ -28,7 +29,7 @@ class KernelUse:
     count: float  # a step, or in the whole file
     time: Range  # of one run
     computed: Computed
-    rows: tuple[int, ...]  # of the last sound step, without steps of the file, in order
+    rows: tuple[int, ...]  # of the last whole step, without steps of the file, in order
 
     @property
     def ops(self) -> frozenset[str]:
@@ -48,23 +49,17 @@ class TransferUse:
     is_memset: bool
 
 
-def sound_steps(own: Reading) -> list[int]:
-    """The indexes of the steps that lost no kernel; all where each of them did."""
-    sound = [index for index, step in enumerate(own.facts.steps) if not step.lost_kernels]
-    return sound or list(own.steps)
-
-
 def per(own: Reading, by_step: bool) -> int:
-    """What counts are divided by: the number of sound steps, or 1 for whole files."""
-    return len(sound_steps(own)) if by_step else 1
+    """What counts are divided by: the number of whole steps, or 1 for whole files."""
+    return len(whole_steps(own.facts.steps)) if by_step else 1
 
 
 def counted_rows(own: Reading, by_step: bool, *kinds: Kind) -> list[int]:
-    """The events that belong to a sound step, or all of the file."""
+    """The events that belong to a whole step, or all of the file."""
     events = own.trace.events
     mask = events.is_kind(*kinds)
     if by_step:
-        mask &= np.isin(own.links.step, sound_steps(own))
+        mask &= np.isin(own.links.step, whole_steps(own.facts.steps))
     rows: list[int] = np.flatnonzero(mask)[
         np.argsort(events.start_ns[mask], kind="stable")
     ].tolist()
@@ -73,7 +68,7 @@ def counted_rows(own: Reading, by_step: bool, *kinds: Kind) -> list[int]:
 
 def kernel_uses(own: Reading, by_step: bool = True) -> list[KernelUse]:
     """The kernels of a run by name, in the order in which it first runs them."""
-    last = max(sound_steps(own), default=-1)
+    last = max(whole_steps(own.facts.steps), default=-1)
     uses = []
     for name, rows in _by_name(own, counted_rows(own, by_step, Kind.KERNEL)).items():
         time = range_of([own.duration_ns(row) for row in rows])

@@ -17,7 +17,7 @@ from trace_util.kernel_names import KernelName, decode
 from trace_util.launches import unplaced_work
 from trace_util.links import Links, link
 from trace_util.roofline import KernelRate, kernel_rates
-from trace_util.steps import StepFacts
+from trace_util.steps import StepFacts, sound_steps
 from trace_util.tally import distinct, middle
 from trace_util.timeline import covered_ns, union, union_ns
 
@@ -34,9 +34,8 @@ class Scene:
 
     @cached_property
     def sound_steps(self) -> tuple[StepFacts, ...]:
-        """The steps whose figures can be compared: neither wide nor short of kernels."""
-        whole = tuple(step for step in self.facts.steps if not step.lost_kernels)
-        return tuple(step for step in whole if not step.wide) or whole or self.facts.steps
+        """The steps whose figures can be compared."""
+        return tuple(self.facts.steps[index] for index in sound_steps(self.facts.steps))
 
     @property
     def all_steps_lost_kernels(self) -> bool:

@@ -1,0 +1,69 @@
+"""Which steps have figures that can be compared, and that every report takes the same ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import RECORDED
+
+from trace_util.compare.times import times_of
+from trace_util.compare.uses import kernel_uses
+from trace_util.findings.scene import scene_of
+from trace_util.reader import read_trace
+from trace_util.reading import reading_of
+from trace_util.steps import StepFacts, sound_steps, whole_steps
+
+
+def step(*, wide: bool = False, lost: int = 0, launches: int = 1) -> StepFacts:
+    """A step with that said of it."""
+    return StepFacts(
+        name="ProfilerStep#2", number=2, start_ns=0, duration_ns=100, kernels=launches, memsets=0,
+        copies=0, launches=launches, gpu_busy_ns=50, cpu_ns=90, lost_kernels=lost,
+        last_gpu_end_ns=60, wide=wide, index=0,
+    )  # fmt: skip
+
+
+WIDE, LOSSY, SOUND = step(wide=True), step(lost=1), step()
+
+
+@pytest.mark.parametrize(
+    ("steps", "sound"),
+    [
+        ([SOUND, SOUND], [0, 1]),
+        ([WIDE, SOUND, SOUND], [1, 2]),
+        ([WIDE, SOUND, LOSSY, SOUND], [1, 3]),
+        ([WIDE, LOSSY], [0]),
+        ([LOSSY, step(wide=True, lost=1)], [0]),
+        ([], []),
+    ],
+)
+def test_sound_steps_are_neither_wide_nor_lossy(steps: list[StepFacts], sound: list[int]) -> None:
+    assert sound_steps(steps) == sound
+
+
+def test_kernels_of_wide_steps_are_counted() -> None:
+    assert whole_steps([WIDE, SOUND, LOSSY]) == [0, 1]
+    assert whole_steps([LOSSY, LOSSY]) == [0, 1]
+
+
+TRACES = sorted((RECORDED / "nvidia-h200").rglob("*.json.gz"))
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_gpu_time_of_a_step_is_one_number_for_all_reports(path: Path) -> None:
+    trace = read_trace(path)
+    explained = scene_of(trace).step_gpu_ns
+    own = reading_of(trace)
+    compared, checked = times_of(own, by_step=True).gpu, own.gpu_step()
+    assert explained is not None and compared is not None and checked is not None
+    assert explained == compared.median_ns == checked.median_ns
+
+
+def test_wide_step_counts_in_no_comparison() -> None:
+    """The first step of this run is wide, so that two of its three are compared."""
+    own = reading_of(read_trace(RECORDED / "nvidia-h200/01_matmul/4096_bf16_warm_eager.json.gz"))
+    assert [step.wide for step in own.facts.steps] == [True, False, False]
+    times = times_of(own, by_step=True)
+    assert times.gpu is not None and times.gpu.count == 2
+    assert {use.time.count for use in kernel_uses(own)} == {3}
