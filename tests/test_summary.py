@@ -8,6 +8,7 @@ import json
 import math
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -645,3 +646,17 @@ def test_colour_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None
     assert not style_of(Terminal()).colour
     monkeypatch.setenv("COLUMNS", "72")
     assert style_of(io.StringIO()).width == 72
+
+
+def test_steps_spelled_out_at_once_are_the_same_json_in_less_memory() -> None:
+    trace = trace_of(*(mark(i, 10 * i, 9.125 + i % 3) for i in range(2000)))
+    facts = trace_facts(trace)
+    taken = []
+    for as_text in (False, True):
+        tracemalloc.start()
+        made = summary_json(trace, facts, steps_as_text=as_text)
+        taken.append((tracemalloc.get_traced_memory()[0], encoded(made)))
+        tracemalloc.stop()
+    assert taken[0][1] == taken[1][1]
+    assert len(json.loads(taken[1][1])["steps"]) == 2000
+    assert taken[1][0] < 0.6 * taken[0][0]

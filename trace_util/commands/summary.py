@@ -124,7 +124,7 @@ def _formed(trace: Any, facts: Any, form: str, top: int) -> Any:
     if form == "json":
         from trace_util.report.summary_json import summary_json
 
-        return summary_json(trace, facts)
+        return summary_json(trace, facts, steps_as_text=True)
     if form == "line":
         from trace_util.report.overview import overview
 

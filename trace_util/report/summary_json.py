@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -25,18 +25,24 @@ def encoded(value: Any) -> str:
     return msgspec.json.format(_ENCODER.encode(value), indent=2).decode() + "\n"
 
 
-def _steps(trace: Trace, facts: Facts) -> list[dict[str, Any]]:
+def _steps(trace: Trace, facts: Facts) -> Iterator[dict[str, Any]]:
     """The steps in order, in a merged job each with the label of its rank."""
-    steps = [_in_us(step, leave_out=("index",)) for step in facts.steps]
     ranks = step_ranks(trace, facts.steps)
-    if not ranks:
-        return steps
-    return [{"rank": rank, **step} for rank, step in zip(ranks, steps, strict=True)]
+    for position, step in enumerate(facts.steps):
+        told = _in_us(step, leave_out=("index",))
+        yield {"rank": ranks[position], **told} if ranks else told
 
 
-def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
-    """The summary of one trace; ``null`` is what the trace cannot say."""
+def summary_json(trace: Trace, facts: Facts, *, steps_as_text: bool = False) -> dict[str, Any]:
+    """The summary of one trace; ``null`` is what the trace cannot say.
+
+    ``steps_as_text`` spells each step out at once, for :func:`encoded`: a trace may have tens of
+    thousands of them, and as texts they take a third of the memory.
+    """
     run = trace.header.run
+    steps: Iterable[Any] = _steps(trace, facts)
+    if steps_as_text:
+        steps = (msgspec.Raw(_ENCODER.encode(step)) for step in steps)
     return {
         "file": trace.path,
         "size_bytes": trace.size_bytes,
@@ -55,7 +61,7 @@ def summary_json(trace: Trace, facts: Facts) -> dict[str, Any]:
         "gpu_busy_in_window_us": us(facts.window_busy_ns),
         "gpu_busy_share": facts.busy_share,
         "devices": [_device(facts, device) for device in facts.devices],
-        "steps": _steps(trace, facts),
+        "steps": list(steps),
         "kernels": {
             "count": facts.kernel_count,
             "distinct_names": len(facts.kernels),
