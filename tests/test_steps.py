@@ -9,22 +9,24 @@ from conftest import RECORDED
 
 from trace_util.compare.times import times_of
 from trace_util.compare.uses import kernel_uses
+from trace_util.findings.launching import gpu_waits
 from trace_util.findings.scene import scene_of
 from trace_util.reader import read_trace
 from trace_util.reading import reading_of
 from trace_util.steps import StepFacts, sound_steps, whole_steps
 
 
-def step(*, wide: bool = False, lost: int = 0, launches: int = 1) -> StepFacts:
+def step(*, wide: bool = False, lost: int = 0, launches: int = 1, gpu: bool = True) -> StepFacts:
     """A step with that said of it."""
     return StepFacts(
         name="ProfilerStep#2", number=2, start_ns=0, duration_ns=100, kernels=launches, memsets=0,
         copies=0, launches=launches, gpu_busy_ns=50, cpu_ns=90, lost_kernels=lost,
-        last_gpu_end_ns=60, wide=wide, index=0,
+        last_gpu_end_ns=60 if gpu else None, wide=wide, index=0,
     )  # fmt: skip
 
 
 WIDE, LOSSY, SOUND = step(wide=True), step(lost=1), step()
+EMPTY = step(launches=0, gpu=False)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,27 @@ def test_sound_steps_are_neither_wide_nor_lossy(steps: list[StepFacts], sound: l
 def test_kernels_of_wide_steps_are_counted() -> None:
     assert whole_steps([WIDE, SOUND, LOSSY]) == [0, 1]
     assert whole_steps([LOSSY, LOSSY]) == [0, 1]
+
+
+def test_last_steps_without_launches_are_left_out() -> None:
+    assert sound_steps([SOUND, EMPTY, SOUND, EMPTY, EMPTY]) == [0, 1, 2]
+    assert whole_steps([LOSSY, EMPTY]) == [0]
+    assert sound_steps([EMPTY, EMPTY]) == [0, 1]  # a run on the CPU
+    # Work is known by its launch or by itself: a trace may lack either.
+    assert sound_steps([SOUND, step(gpu=False)]) == sound_steps([SOUND, step(launches=0)]) == [0, 1]
+
+
+def test_recording_that_ended_in_a_step_tells_of_the_others(shared_traces: Path) -> None:
+    """Two steps: 9.3 ms with 14 launches, and 0.05 ms with none."""
+    trace = read_trace(shared_traces / "mi250-rocm.json.gz")
+    scene = scene_of(trace)
+    assert [(step.launches, step.kernels) for step in scene.facts.steps] == [(14, 14), (0, 0)]
+    assert (scene.launches_per_step, scene.step_gpu_ns) == (14, scene.facts.steps[0].gpu_busy_ns)
+    (waits,) = (one for one in gpu_waits(scene))
+    said = {value.name: value.amount for value in waits.values}
+    assert said["launches"] == 14
+    assert said["step"] == scene.facts.steps[1].start_ns - scene.facts.steps[0].start_ns
+    assert sum(use.count for use in kernel_uses(reading_of(trace))) == 14
 
 
 TRACES = sorted((RECORDED / "nvidia-h200").rglob("*.json.gz"))

@@ -38,9 +38,15 @@ class StepFacts(Struct, frozen=True, gc=False):
 
 
 def whole_steps(steps: Sequence[StepFacts]) -> list[int]:
-    """The indexes of the steps whose kernels can be counted: those that lost none, or else all."""
-    whole = [index for index, step in enumerate(steps) if not step.lost_kernels]
-    return whole or list(range(len(steps)))
+    """The indexes of the steps whose kernels can be counted: those that lost none, or else all.
+
+    Last steps that launched nothing are left out: the recording ended in them.
+    """
+    worked = [
+        i for i, step in enumerate(steps) if step.launches or step.last_gpu_end_ns is not None
+    ]
+    begun = list(range(worked[-1] + 1 if worked else len(steps)))
+    return [index for index in begun if not steps[index].lost_kernels] or begun
 
 
 def sound_steps(steps: Sequence[StepFacts]) -> list[int]:
