@@ -97,29 +97,24 @@ class FusedMLP(nn.Module):
         state[f"{prefix}gate.weight"], state[f"{prefix}up.weight"] = gate, up
 
     def plan(self, tokens: int) -> Plan:
-        """What `forward` would run for `[tokens, dim]` of the weights' dtype here and now."""
-        return _plan(*self._problem(tokens))
+        """What `forward` would run, here and now, for an x `[tokens, dim]` of the weights' dtype
+        that requires no gradients: under this grad mode and this autocast."""
+        return _plan(*self._problem(tokens, self.gate_up.dtype, False))
 
-    def _problem(self, tokens: int) -> tuple[Any, ...]:
-        weight = self.gate_up
+    def _problem(self, tokens: int, inputs: torch.dtype, differentiated: bool) -> tuple[Any, ...]:
+        weight, kind = self.gate_up, self.gate_up.device.type
         graded = torch.is_grad_enabled() and (
-            weight.requires_grad or self.down.weight.requires_grad
+            differentiated or weight.requires_grad or self.down.weight.requires_grad
         )
-        return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded
-
-    def _takes(self, x: Tensor) -> bool:
-        """Whether the fused kernel may have `x` as it is; `F.linear` casts it under autocast."""
-        dtype = self.gate_up.dtype
-        kind = x.device.type
-        cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else dtype
-        return x.dtype == dtype == cast
+        casts = kind != "meta" and torch.is_autocast_enabled(kind)
+        cast = torch.get_autocast_dtype(kind) if casts else weight.dtype
+        return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded, inputs, cast
 
     def forward(self, x: Tensor) -> Tensor:
-        problem = self._problem(x.numel() // self.dim)
+        problem = self._problem(x.numel() // self.dim, x.dtype, x.requires_grad)
         # A compiler looks through caches, with a warning, and cannot word reasons.
         kernels, _ = _choice(*problem) if torch.compiler.is_compiling() else _plan(*problem)
-        differentiated = torch.is_grad_enabled() and x.requires_grad
-        if kernels == "fused" and not differentiated and self._takes(x):
+        if kernels == "fused":
             return self.down(gated_linear(x, self.gate_up, self.hidden, self.activation))
         both = F.linear(x, self.gate_up).unflatten(-1, (-1, 2, GROUP))  # [..., groups, 2, GROUP]
         gate, up = both.unbind(-2)
@@ -139,14 +134,14 @@ WORTHWHILE = 0.02
 
 @functools.lru_cache(maxsize=1024)
 def _plan(
-    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool
-) -> Plan:
-    kernels, reason = _choice(tokens, dim, hidden, dtype, device, graded)
-    spared_mb = 8 * tokens * hidden / 1e6  # writes of gate(x) and up(x), reads of both
-    numbers = {"share": _share(dim), "spared_mb": spared_mb, "tokens": tokens}
-    return Plan(
-        kernels, reason.format(**numbers, dim=dim, hidden=hidden, dtype=dtype, device=device)
-    )
+    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool,
+    inputs: torch.dtype, cast: torch.dtype,
+) -> Plan:  # fmt: skip
+    kernels, reason = _choice(tokens, dim, hidden, dtype, device, graded, inputs, cast)
+    sizes = {"tokens": tokens, "dim": dim, "hidden": hidden, "share": _share(dim)}
+    sizes["spared_mb"] = 8 * tokens * hidden / 1e6  # writes of gate(x) and up(x), reads of both
+    kinds = {"dtype": dtype, "inputs": inputs, "cast": cast, "device": device}
+    return Plan(kernels, reason.format(**sizes, **kinds))
 
 
 def _share(dim: int) -> float:
@@ -154,15 +149,24 @@ def _share(dim: int) -> float:
 
 
 def _choice(
-    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool
-) -> tuple[str, str]:
-    """The kernels of the plan, and the reason, still without its numbers."""
+    tokens: int, dim: int, hidden: int, dtype: torch.dtype, device: torch.device, graded: bool,
+    inputs: torch.dtype, cast: torch.dtype,
+) -> tuple[str, str]:  # fmt: skip
+    """The kernels of the plan, and the reason, still without its numbers.
+
+    `dtype` is that of the weights, `inputs` that of x, `cast` the one that `F.linear` casts both
+    to: autocast's, or the weights' own.
+    """
     if device.type != "cuda" and not INTERPRETED:
         return "torch", "Triton has no kernels for a {device.type} device"
     if graded:
         return "cublas", "gradients are wanted, and they need gate(x) and up(x) in memory"
     if dtype not in (torch.bfloat16, torch.float16):
         return "cublas", "{dtype}: the fused kernel's tiles are for 16-bit types"
+    if cast != dtype:
+        return "cublas", "autocast to {cast} casts the weights from {dtype} for PyTorch's own GEMM"
+    if inputs != dtype:
+        return "cublas", "x is {inputs} and the weights are {dtype}: PyTorch casts or refuses"
     gpu, share = gpu_of(device.index), _share(dim)
     if gpu.copy_engine and (dim % 8 or hidden % 8) and tokens > FEW_TOKENS.m:
         return "cublas", "{dim} or {hidden} is no multiple of 8: no copies of whole tiles"

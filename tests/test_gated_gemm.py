@@ -214,5 +214,6 @@ def test_plan_weighs_what_the_epilogue_spares(shape, gpu, kernels, reason, monke
     from fused_mlp import mlp
 
     monkeypatch.setattr(mlp, "gpu_of", lambda device: gpu)
-    plan = mlp._plan.__wrapped__(*shape, torch.bfloat16, torch.device("cuda", 0), False)
+    device, dtype = torch.device("cuda", 0), torch.bfloat16
+    plan = mlp._plan.__wrapped__(*shape, dtype, device, False, dtype, dtype)
     assert plan.kernels == kernels and reason in plan.reason

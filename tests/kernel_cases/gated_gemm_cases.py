@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fused_mlp import FusedMLP, gated_linear, packing
+from fused_mlp import FusedMLP, gated_linear, mlp, packing
 from fused_mlp.tiles import (
     FEW_TOKENS,
     FEW_TOKENS_NARROW,
@@ -289,6 +289,50 @@ def test_plan_says_what_runs_and_why():
         assert "torch.float32" in fused.plan(64).reason
 
 
+@pytest.fixture
+def ran(monkeypatch):
+    """The kernels of the forward passes of a `FusedMLP`, as a plan names them."""
+    names = []
+
+    def noted(name, kernels):
+        function = getattr(mlp, name)
+        monkeypatch.setattr(mlp, name, lambda *a: (names.append(kernels), function(*a))[1])
+
+    noted("gated_linear", "fused")
+    noted("geglu", "cublas")
+    return names
+
+
+SIXTEEN = (torch.bfloat16, torch.float16)
+
+
+@pytest.mark.parametrize("wanted", (False, True), ids=("no gradients", "gradients"))
+@pytest.mark.parametrize("autocast", (None, *SIXTEEN))
+@pytest.mark.parametrize("weights", (*SIXTEEN, torch.float32))
+def test_plan_names_what_forward_runs(weights, autocast, wanted, ran):
+    plain = _plain(40, 24, weights).requires_grad_(wanted)
+    fused = FusedMLP.from_mlp(plain)
+    x = random(9, 40, dtype=weights)
+    with torch.autocast(DEVICE, dtype=autocast, enabled=autocast is not None):
+        plan, result, expected = fused.plan(9), fused(x), plain(x)
+    assert ran == [plan.kernels]
+    is_fused = not wanted and weights in SIXTEEN and autocast in (None, weights)
+    assert plan.kernels == ("fused" if is_fused else "cublas"), plan.reason
+    if weights in SIXTEEN and not wanted and not is_fused:
+        assert f"autocast to {autocast}" in plan.reason and str(weights) in plan.reason
+    assert result.dtype == expected.dtype == (autocast or weights)
+    assert relative_error(result.detach(), expected.detach().double()) < 4 * TOLERANCE[result.dtype]
+
+
+@pytest.mark.parametrize("inputs", SIXTEEN)
+def test_an_input_of_another_dtype_is_left_to_pytorch(inputs, ran):
+    fused = FusedMLP.from_mlp(_plain(40, 24, torch.bfloat16)).requires_grad_(False)
+    x = random(9, 40, dtype=inputs)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert fused(x).dtype == torch.bfloat16
+    assert ran == ["fused" if inputs == torch.bfloat16 else "cublas"]
+
+
 # The tails of the activations, small and large, beside each other: the Hopper kernel takes them in
 # pairs. Against float64, elementwise, at half a unit in the last place of float16 and its least.
 GATES = (
@@ -348,11 +392,11 @@ def test_a_missing_number_stays_one_and_does_not_spread(activation):
 @pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
 @pytest.mark.parametrize("tokens", (1, 40, 3000))
 def test_a_compiled_model_may_hold_the_module(tokens):
-    mlp = FusedMLP(72, 136, device=DEVICE, dtype=torch.float16).requires_grad_(False)
+    fused = FusedMLP(72, 136, device=DEVICE, dtype=torch.float16).requires_grad_(False)
     x = random(tokens, 72, dtype=torch.float16)
-    compiled = torch.compile(lambda x: mlp(x + 1) * 2, fullgraph=True)
-    assert mlp.plan(tokens).kernels == "fused"
-    assert relative_error(compiled(x), mlp(x + 1).double() * 2) < TOLERANCE[torch.float16]
+    compiled = torch.compile(lambda x: fused(x + 1) * 2, fullgraph=True)
+    assert fused.plan(tokens).kernels == "fused"
+    assert relative_error(compiled(x), fused(x + 1).double() * 2) < TOLERANCE[torch.float16]
 
 
 def test_a_trace_has_a_row_with_the_shapes():
