@@ -107,6 +107,15 @@ def test_backward_agrees_with_float64(dtype, activation):
         assert relative_error(x.grad, reference.grad) < 1.5 * TOLERANCE[dtype]
 
 
+@pytest.mark.parametrize("activation", REFERENCES)
+def test_the_slope_at_zero_is_pytorch_s(activation):
+    gate = torch.tensor([-0.0, 0.0, 1e-30, -1e-30], device=DEVICE, requires_grad=True)
+    wide = gate.detach().double().requires_grad_()
+    geglu(gate, torch.ones_like(gate), activation).sum().backward()
+    REFERENCES[activation](wide).sum().backward()
+    torch.testing.assert_close(gate.grad, wide.grad.float())  # of ReLU: 0, 0, 1, 0
+
+
 def test_backward_takes_an_expanded_gradient():
     gate, up = (random(9, 40, seed=s).requires_grad_() for s in (0, 1))
     geglu(gate, up).sum().backward()
