@@ -12,6 +12,7 @@ from trace_edits import (
     Document,
     broken_copy,
     complete,
+    load,
     put_in,
     remove,
     remove_all,
@@ -334,6 +335,19 @@ def test_hand_written_kernel_beside_inductors(tmp_path: Path) -> None:
 
     assert [with_steps(twice, 0.1), with_steps(twice, 10)] == ["differs", "holds"]
     assert with_steps(as_it_is, 0.1) == "unseen"  # three runs of each kernel are no proof
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("bf16", 4 / 256), ("fp16", 4 / 2048), ("fp32", 4 / 2048)]
+)
+def test_output_may_be_four_roundings_off(dtype: str, tolerance: float, tmp_path: Path) -> None:
+    flags = load(recorded(TRITON))["run_facts"]["flags"] | {"dtype": dtype}
+
+    def verdict(error: float) -> str:
+        edit = set_run(relative_error=error, flags=flags)
+        return verdicts(checked(broken_copy(recorded(TRITON), tmp_path, edit)))["4.5"]
+
+    assert [verdict(tolerance), verdict(tolerance * 1.001)] == ["holds", "contradicted"]
 
 
 def test_no_run_beside_leaves_comparisons_unseen() -> None:

@@ -26,7 +26,8 @@ from trace_edits import (
 )
 
 from trace_util.cli import main
-from trace_util.compare import Comparison, Difference, comparison
+from trace_util.compare import Comparison, Difference, TransferUse, comparison
+from trace_util.compare.traffic import moved_bytes
 from trace_util.events import TraceError
 from trace_util.facts import trace_facts
 from trace_util.ranges import Range, distinction
@@ -330,6 +331,14 @@ def test_distinction(a: Range | None, b: Range | None, differs: bool | None, rea
     found = distinction(a, b)
     assert found.differs is differs
     assert reason in found.reason
+
+
+def test_copy_moves_its_bytes_twice_and_a_memset_once() -> None:
+    copied, set_to = (TransferUse("", 1, 100, is_memset) for is_memset in (False, True))
+    assert [moved_bytes([copied]), moved_bytes([set_to]), moved_bytes([copied, set_to])] == [
+        200, 100, 300,
+    ]  # fmt: skip
+    assert moved_bytes([copied, TransferUse("", 1, None, True)]) is None
 
 
 def parts(few: int, many: int) -> bool | None:

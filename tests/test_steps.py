@@ -1,4 +1,4 @@
-"""Which steps have figures that can be compared, and that every report takes the same ones."""
+"""Whose work is whose: steps that can be compared, ranges across steps, work of no step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from conftest import RECORDED
+from make_trace import call, facts_of, kernel, mark, op, trace_of
 
 from trace_util.compare.times import times_of
 from trace_util.compare.uses import kernel_uses
 from trace_util.findings.launching import gpu_waits
 from trace_util.findings.scene import scene_of
+from trace_util.launches import unplaced_work
+from trace_util.links import link
 from trace_util.reader import read_trace
 from trace_util.reading import reading_of
 from trace_util.steps import StepFacts, sound_steps, whole_steps
@@ -68,6 +71,29 @@ def test_recording_that_ended_in_a_step_tells_of_the_others(shared_traces: Path)
     assert said["launches"] == 14
     assert said["step"] == scene.facts.steps[1].start_ns - scene.facts.steps[0].start_ns
     assert sum(use.count for use in kernel_uses(reading_of(trace))) == 14
+
+
+def test_range_that_ends_behind_its_last_step_does_not_cross() -> None:
+    marks = mark(2, 0, 20), mark(3, 20, 20), mark(4, 50, 20)
+
+    def crosses(start: float, end: float) -> bool:
+        return bool(facts_of(*marks, op(start, end - start)).crossing_rows)
+
+    # Into the second step; to its very end; into the pause behind it; into the third; behind it.
+    found = [crosses(10, end) for end in (39, 40, 45, 55, 75)]
+    assert found == [True, False, False, True, False]
+
+
+def test_work_queued_before_the_recording_belongs_to_no_step() -> None:
+    launched = [call(10, 1, 1), kernel(15, 5)]
+    before, after = kernel(0, 5, None), kernel(30, 5, None)
+    for events, rows in (
+        ([before, *launched], []),
+        ([*launched, after], [2]),
+        ([before, *launched, after], [3]),
+    ):
+        trace = trace_of(*events)
+        assert unplaced_work(trace, link(trace)).tolist() == rows
 
 
 TRACES = sorted((RECORDED / "nvidia-h200").rglob("*.json.gz"))

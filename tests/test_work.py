@@ -11,8 +11,8 @@ from trace_util.devices import device, device_of
 from trace_util.events import Shapes
 from trace_util.links import link
 from trace_util.reader import read_trace
-from trace_util.roofline import NO_OP, kernel_rates
-from trace_util.work import NO_SHAPES, op_work
+from trace_util.roofline import NO_OP, KernelRate, kernel_rates
+from trace_util.work import NO_SHAPES, Work, op_work
 
 BF16, FP32, BOOL = "c10::BFloat16", "float", "bool"
 
@@ -209,6 +209,16 @@ def test_unknown_gpu_has_rates_and_no_shares(tmp_path):
 def test_missing_shapes_say_what_to_record(tmp_path):
     (rate,) = rates(write_trace(tmp_path / "t.json", calls=[("aten::mm", None, [(GEMM, 20)])]))
     assert rate.work.reason == NO_SHAPES
+
+
+def test_bytes_alone_decide_from_half_of_the_bandwidth_on():
+    """A lower bound of the bytes, and no FLOPs: at a low rate arithmetic may be what takes time."""
+
+    def bound(bytes_per_us):
+        work = Work(size_bytes=bytes_per_us)
+        return KernelRate("k", "op", 1, 1000, 1000, work, None, 1000 * 1e6).bound
+
+    assert [bound(499), bound(500)] == [None, "memory"]
 
 
 def test_rates_of_a_real_trace(shared_traces):
