@@ -15,7 +15,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from fused_mlp import launches
 from fused_mlp.activations import activate, checked_activation
-from fused_mlp.launches import aligned, descriptor, row
+from fused_mlp.launches import aligned, checked, descriptor, row
 from fused_mlp.packing import GROUP, packed_rows
 from fused_mlp.tiles import INTERPRETED, LARGE, Launch, Tiles, gpu_of, launch_for, tile_at
 
@@ -23,6 +23,9 @@ try:
     from fused_mlp import hopper
 except (ImportError, AttributeError):  # Gluon is experimental: other versions lack these names
     hopper = None
+
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
 @triton.jit
@@ -99,7 +102,7 @@ def gated_linear(
 
     `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. It has no gradients, so it raises
     `RuntimeError` where autograd would want them; `FusedMLP` takes another way there.
-    Raises `ValueError` for shapes, dtypes or devices that do not match.
+    Raises `ValueError` for shapes, dtypes or devices that do not match or that it is not for.
     """
     if torch.is_grad_enabled() and (x.requires_grad or packed.requires_grad):
         which = "x" if x.requires_grad else "packed"
@@ -107,18 +110,20 @@ def gated_linear(
             f"gated_linear has no gradients and {which} requires them: call it under "
             "torch.no_grad(), or use FusedMLP, which differentiates"
         )
-    if torch.compiler.is_compiling() and launch is None:
-        return _opaque_gated_linear(x, packed, hidden, activation)
     checked_activation(activation)
-    matches = packed.dtype == x.dtype and packed.device == x.device
-    if packed.shape != (packed_rows(hidden), x.shape[-1]) or not matches:
+    checked("gated_linear", x, DTYPES)
+    dim = x.shape[-1] if x.dim() else 0
+    matches = packed.dtype == x.dtype and packed.device == x.device and dim
+    if not matches or packed.shape != (packed_rows(hidden), dim):
         raise ValueError(
             f"gated_linear: x is {list(x.shape)} {x.dtype} on {x.device}, packed is "
             f"{list(packed.shape)} {packed.dtype} on {packed.device}; for hidden={hidden} a packed "
-            f"weight of {[packed_rows(hidden), x.shape[-1]]} {x.dtype} on {x.device} is needed"
+            f"weight of {[packed_rows(hidden), dim or 'dim']} {x.dtype} on {x.device} is needed"
         )
+    if torch.compiler.is_compiling() and launch is None:
+        return _opaque_gated_linear(x, packed, hidden, activation)
     with row("fused_mlp::gated_linear", x, packed):
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x.reshape(-1, dim)
         rows = rows if rows.stride(-1) == 1 else rows.contiguous()
         # The pointer kernel takes its rows to lie one behind the other, as `pack` lays them.
         packed = packed if packed.is_contiguous() else packed.contiguous()

@@ -15,10 +15,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fused_mlp.activations import activate, checked_activation, slope
-from fused_mlp.launches import aligned, launch, row
+from fused_mlp.launches import aligned, checked, launch, row
 
 BLOCK = 2048  # elements a program
 WARPS = 8  # 8 elements a thread: one 16-byte load of bfloat16 from each input
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
 @triton.jit
@@ -54,7 +56,8 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
 
     `gate` and `up` share shape, dtype and device. They may be strided: halves of one wider tensor
     are read in place, anything stranger is first copied. Float64 is computed in float64.
-    Raises `ValueError` for an unknown activation or for inputs that do not match.
+    Raises `ValueError` for an unknown activation, for inputs that do not match, and for those of
+    another kind than `DTYPES` on a GPU.
     """
     checked_activation(activation)
     if gate.shape != up.shape or gate.dtype != up.dtype or gate.device != up.device:
@@ -62,8 +65,7 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
             f"geglu: gate is {_described(gate)}, up is {_described(up)}: "
             "shape, dtype and device must be the same"
         )
-    if not gate.is_floating_point():
-        raise ValueError(f"geglu: {_described(gate)}: a floating-point dtype is needed")
+    checked("geglu", gate, DTYPES)
     if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):
         return _GeGLU.apply(gate, up, activation)
     return _forward(gate, up, activation)

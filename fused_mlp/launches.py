@@ -48,6 +48,16 @@ def launch(
         compiled[(programs, 1, 1)](*arguments)
 
 
+def checked(name: str, given: Tensor, dtypes: tuple[torch.dtype, ...]) -> None:
+    """Raises `ValueError` unless `given` is of one of the dtypes, and where Triton can read it."""
+    if not (given.is_cuda or INTERPRETED and given.is_cpu) or given.dtype not in dtypes:
+        choice = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        raise ValueError(
+            f"{name}: {list(given.shape)} {given.dtype} on {given.device}: "
+            f"a tensor on a CUDA GPU is needed, of {choice}"
+        )
+
+
 def row(name: str, *inputs: Tensor) -> contextlib.AbstractContextManager[None]:
     """A row of that name in a profiler's trace, with the inputs' shapes, as PyTorch's operations
     have one. Without it a trace would not say what the kernel under it computes."""

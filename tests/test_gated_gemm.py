@@ -11,7 +11,7 @@ from tests.kernel_cases import REFERENCES
 
 pytest.importorskip("triton", reason="Triton is not installed here")
 
-from fused_mlp import FusedMLP, packing, tiles  # noqa: E402
+from fused_mlp import FusedMLP, gated_linear, geglu, packing, tiles  # noqa: E402
 from fused_mlp.tiles import Gpu, Launch, launch_for  # noqa: E402
 from tests import gluon_on_cpu  # noqa: E402
 
@@ -177,6 +177,14 @@ def test_fused_mlp_falls_back_on_a_cpu_and_says_so():
     torch.testing.assert_close(fused(x), plain(x))
     plan = fused.plan(6)
     assert plan.kernels == "torch" and "cpu" in plan.reason
+
+
+def test_kernels_refuse_a_cpu_by_name():
+    x, packed = torch.ones(4, 16), torch.ones(64, 16)
+    with pytest.raises(ValueError, match=r"^gated_linear: \[4, 16\] torch.float32 on cpu: a tens"):
+        gated_linear(x, packed, 24)
+    with pytest.raises(ValueError, match=r"^geglu: \[4, 16\] torch.float32 on cpu: a tensor on a"):
+        geglu(x, x)
 
 
 def test_a_compiled_model_may_hold_the_module():

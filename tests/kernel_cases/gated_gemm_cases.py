@@ -168,6 +168,26 @@ def _compiled(function, **options):
     return torch.compile(function, backend="aot_eager", **options)
 
 
+@pytest.mark.parametrize("dtype", (torch.float64, torch.int8, torch.float8_e4m3fn))
+def test_other_dtypes_are_refused(dtype):
+    x, packed = torch.ones(4, 16, device=DEVICE).to(dtype), torch.ones(64, 16, device=DEVICE)
+    with pytest.raises(ValueError, match=rf"^gated_linear: \[4, 16\] {dtype} on .*, of bfloat16, "):
+        gated_linear(x, packed.to(dtype), 24)
+
+
+@pytest.mark.parametrize("device", ("meta",) if INTERPRETED else ("meta", "cpu"))
+def test_other_devices_are_refused(device):
+    x, packed = (torch.ones(rows, 16, device=device) for rows in (4, 64))
+    with pytest.raises(ValueError, match=f"^gated_linear: .* on {device}: a tensor on a CUDA GPU"):
+        gated_linear(x, packed, 24)
+
+
+def test_a_number_is_no_row():
+    packed = random(64, 16)
+    with pytest.raises(ValueError, match=r"x is \[\] .* a packed weight of \[64, 'dim'\]"):
+        gated_linear(random(), packed, 24)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
 @pytest.mark.parametrize("way", (lambda f: f, _compiled), ids=("eager", "compiled"))
 @pytest.mark.parametrize("which", ("x", "packed"))

@@ -156,9 +156,18 @@ def test_what_does_not_match_is_refused(gate, up, activation, message):
 def test_other_dtypes_are_refused():
     with pytest.raises(ValueError, match="must be the same"):
         geglu(random(3), random(3, dtype=torch.float16))
-    whole = torch.ones(3, dtype=torch.int32, device=DEVICE)
-    with pytest.raises(ValueError, match="a floating-point dtype is needed"):
-        geglu(whole, whole)
+    for dtype in (torch.int8, torch.bool, torch.complex64, torch.float8_e4m3fn):
+        other = torch.ones(3, device=DEVICE).to(dtype)
+        with pytest.raises(ValueError, match=rf"^geglu: \[3\] {dtype} on .*, of bfloat16, float16"):
+            geglu(other, other)
+
+
+@pytest.mark.parametrize("device", ("meta",) if INTERPRETED else ("meta", "cpu"))
+def test_other_devices_are_refused(device):
+    x = torch.ones(3, device=device)
+    for gate in (x, x.clone().requires_grad_()):
+        with pytest.raises(ValueError, match=f"^geglu: .* on {device}: a tensor on a CUDA GPU is"):
+            geglu(gate, x)
 
 
 def test_each_launch_reads_its_own_tensors_wherever_they_lie():
