@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trace_util.device_table import ROWS
-from trace_util.devices import device, device_of, gpu_name
+from trace_util.devices import device, device_of, gpu_name, is_amd, nvidia_capabilities
 from trace_util.events import Header
 
 
@@ -102,3 +102,45 @@ def test_device_of_a_trace():
     assert device_of(header(run={"gpu": "NVIDIA H200"})).name == "H200 SXM"
     assert gpu_name(header("", "AMD Radeon Graphics")) == "AMD Radeon Graphics"
     assert gpu_name(Header()) is None
+
+
+AMD = {"name": "AMD Instinct MI300X", "computeMajor": 9, "computeMinor": 4}
+H200 = {"name": "NVIDIA H200", "computeMajor": 9, "computeMinor": 0}
+T4 = {"name": "Tesla T4", "computeMajor": 7, "computeMinor": 5}
+TOLD = {"gpu": "AMD Instinct MI300X", "compute_capability": "9.4"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "run", "other", "amd", "capabilities"),
+    [
+        ((AMD,), {}, {}, True, ()),
+        ((H200, H200), {}, {}, False, ((9, 0),)),
+        ((H200, T4), {}, {}, False, ((9, 0), (7, 5))),
+        ((), {"compute_capability": "8.6"}, {}, False, ((8, 6),)),
+        ((H200,), {"compute_capability": "8.0"}, {}, False, ((8, 0),)),
+        ((), {}, {}, False, ()),
+        ((), {"gpu": None, "vendor": None, "compute_capability": None}, {}, False, ()),
+        # Run facts of before they told the vendor: the name decides, and what else is AMD's.
+        ((), TOLD, {}, True, ()),
+        (({**AMD, "name": "Device 738c"},), {"versions": {"torch": "2.9.1+rocm6.4"}}, {}, True, ()),
+        (({**AMD, "name": ""},), {}, {"hip_runtime_version": 60443484}, True, ()),
+        # Where they tell it, that decides.
+        ((), {**TOLD, "gpu": "Graphics", "vendor": "AMD"}, {}, True, ()),
+        ((H200,), {"vendor": "NVIDIA", "compute_capability": "9.0"}, {}, False, ((9, 0),)),
+    ],
+)  # fmt: skip
+def test_compute_capability_is_nvidias(properties, run, other, amd, capabilities):
+    found = Header(device_properties=properties, run=run, other=other)
+    assert is_amd(found) is amd
+    assert nvidia_capabilities(found) == capabilities
+    assert nvidia_capabilities(Header(device_properties=properties, other=other), run) == (
+        capabilities
+    )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_vendor_is_told_from_every_name_of_the_table(row):
+    for name in row.reported:
+        brand = "AMD " if row.name.startswith("MI") else "NVIDIA "
+        assert is_amd(Header(run={"gpu": brand + name})) is row.name.startswith("MI")
+        assert is_amd(Header(run={"gpu": name})) is row.name.startswith("MI")

@@ -33,6 +33,7 @@ from trace_util.record import (
 )
 from trace_util.record.device import (
     choose_device,
+    gpu_facts,
     profiler_activities,
     require_compile,
     require_dtype,
@@ -245,6 +246,23 @@ def test_bf16_on_turing_is_refused(monkeypatch):
 def test_bf16_on_ampere_is_fine(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     assert require_dtype("bf16", CUDA) is torch.bfloat16
+
+
+def test_bf16_on_amd_is_fine_whatever_its_number(monkeypatch):
+    # What ROCm calls a capability is the number of the architecture, as 9.4 of gfx942.
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    monkeypatch.setattr(torch.version, "hip", "6.4.43484")
+    assert require_dtype("bf16", CUDA) is torch.bfloat16
+
+
+@pytest.mark.parametrize(("hip", "vendor"), [(None, "NVIDIA"), ("6.4.43484", "AMD")])
+def test_vendor_of_the_gpu_is_told(hip, vendor, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 4))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
+    monkeypatch.setattr(torch.version, "hip", hip)
+    told = {"gpu": "A GPU", "vendor": vendor, "compute_capability": "9.4"}
+    assert gpu_facts(CUDA) == told
+    assert gpu_facts(CPU) == dict.fromkeys(told)
 
 
 def test_build_that_cannot_record_the_gpu_is_named(monkeypatch, capsys):

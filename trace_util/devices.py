@@ -7,11 +7,16 @@ none. The table is ``trace_util.device_table``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trace_util.device_table import ROWS, Row
 from trace_util.events import Header
 
+# How ROCm spells the names of its GPUs, and a torch that was built for it its version.
+_AMD_NAME = re.compile(r"\b(?:AMD|Radeon|Instinct|MI\d{2,3}[A-Z]?|gfx\d+\w*)\b", re.IGNORECASE)
+_ROCM_TORCH = re.compile(r"\+rocm|\+gfx", re.IGNORECASE)
 _BRANDS = re.compile(r"^(?:(?:NVIDIA|AMD|Tesla|GeForce|Instinct) )+", re.IGNORECASE)
 
 
@@ -66,6 +71,44 @@ def gpu_name(header: Header) -> str | None:
             return str(properties["name"])
     gpu = header.run.get("gpu")
     return str(gpu) if gpu else None
+
+
+def is_amd(header: Header, run: Mapping[str, Any] | None = None) -> bool:
+    """Whether AMD's GPUs recorded a trace; ``run``: other run facts than the header's.
+
+    The run facts say so (``vendor``); where they do not, the versions and the GPUs' names do.
+    """
+    run = header.run if run is None else run
+    if isinstance(vendor := run.get("vendor"), str):
+        return vendor == "AMD"
+    versions = run.get("versions")
+    torch = str(versions.get("torch")) if isinstance(versions, dict) else ""
+    if "hip_runtime_version" in header.other or _ROCM_TORCH.search(torch):
+        return True
+    names = [run.get("gpu"), *(one.get("name") for one in header.device_properties)]
+    return any(_AMD_NAME.search(str(name)) for name in names if name)
+
+
+def nvidia_capabilities(
+    header: Header, run: Mapping[str, Any] | None = None
+) -> tuple[tuple[int, int], ...]:
+    """The distinct compute capabilities of the NVIDIA GPUs, in the order of the trace.
+
+    Empty where they are not told, and for AMD's GPUs: ROCm reports numbers by the same names
+    (9.4 for gfx942), which mean something else.
+    """
+    run = header.run if run is None else run
+    if is_amd(header, run):
+        return ()
+    if told := re.fullmatch(r"(\d+)\.(\d+)", str(run.get("compute_capability"))):
+        return ((int(told[1]), int(told[2])),)
+    found = [(one.get("computeMajor"), one.get("computeMinor")) for one in header.device_properties]
+    known = [
+        (major, minor if isinstance(minor, int) else 0)
+        for major, minor in found
+        if isinstance(major, int) and major > 0
+    ]
+    return tuple(dict.fromkeys(known))
 
 
 def _device(row: Row) -> Device:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from trace_util.devices import nvidia_capabilities
 from trace_util.events import Kind, Trace
 from trace_util.facts import Facts
 from trace_util.kernel_names import decode
@@ -44,7 +45,7 @@ class Run:
     variant: str | None  # "eager", "compile", or whose kernel: "triton", "liger", "hub", "fused"
     device: str | None  # "cuda" or "cpu"
     gpu: str | None
-    capability: tuple[int, int] | None
+    capability: tuple[int, int] | None  # NVIDIA's compute capability; None: of another vendor
     warm: bool | None
     cuda_graph: bool
     problem: dict[str, Any] = field(default_factory=dict)
@@ -196,15 +197,7 @@ def _written_by_hand(facts: Facts) -> str | None:
 
 
 def _capability(run: Mapping[str, Any], trace: Trace) -> tuple[int, int] | None:
-    told = re.fullmatch(r"(\d+)\.(\d+)", str(run.get("compute_capability")))
-    if told:
-        return int(told.group(1)), int(told.group(2))
-    for device in trace.header.device_properties:
-        major, minor = device.get("computeMajor"), device.get("computeMinor")
-        is_amd = "AMD" in str(device.get("name"))  # whose properties also say computeMajor 9
-        if isinstance(major, int) and isinstance(minor, int) and not is_amd:
-            return major, minor
-    return None
+    return next(iter(nvidia_capabilities(trace.header, run)), None)
 
 
 _POSITIONS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}

@@ -98,12 +98,16 @@ def profiler_activities(device: torch.device) -> list[ProfilerActivity]:
 
 
 def gpu_facts(device: torch.device) -> dict[str, Any]:
-    """Name and compute capability of the GPU; both ``None`` on the CPU."""
+    """Name, vendor and compute capability of the GPU; all ``None`` on the CPU.
+
+    Of an AMD GPU the capability is what ROCm reports by that name.
+    """
     if device.type == "cpu":
-        return {"gpu": None, "compute_capability": None}
+        return {"gpu": None, "vendor": None, "compute_capability": None}
     major, minor = torch.cuda.get_device_capability(device)
     return {
         "gpu": torch.cuda.get_device_name(device),
+        "vendor": "NVIDIA" if torch.version.hip is None else "AMD",
         "compute_capability": f"{major}.{minor}",
     }
 
