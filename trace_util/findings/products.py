@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.devices import is_amd, nvidia_capabilities
 from trace_util.events import Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, share, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
+from trace_util.naming.parts import KernelName
 from trace_util.shapes import Inputs, inputs
 from trace_util.tally import distinct
 
@@ -24,6 +26,17 @@ ALIGNED = {"bf16": 8, "fp16": 8, "tf32": 4, "fp32": 4, "int8": 16, "fp8 e4m3": 1
 _GEMM_OPS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm")
 # Matrix-vector and outer products have nothing to feed a Tensor Core with: they wait for memory.
 _VECTORS = ("cuBLAS gemv", "cuBLAS small gemm")
+# Two switches: torch.set_float32_matmul_precision is about matrix products alone, cuDNN has its own
+# (https://docs.pytorch.org/docs/stable/backends.html; both spellings of it seen in torch 2.15).
+_TF32_PRODUCTS = 'torch.set_float32_matmul_precision("high") lets fp32 products use tf32'
+_TF32_CONVOLUTIONS = (
+    "torch.backends.cudnn.allow_tf32 = True, the default, lets cuDNN's convolutions use tf32 "
+    '(newer: torch.backends.cudnn.conv.fp32_precision = "tf32")'
+)
+_CHOSEN_BY_CUDNN = (
+    "other convolutions here use tf32, so that cuDNN may: torch.backends.cudnn.benchmark = True "
+    "makes it try what is fastest"
+)
 _MAKING_CONTIGUOUS = ("aten::clone", "aten::contiguous", "aten::reshape")
 _AROUND = ("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm")
 
@@ -61,21 +74,30 @@ def no_tensor_cores(scene: Scene) -> Iterator[Finding]:
             share("part", part),
         ),
         "from 5 % of the kernels' time on: reasoned; told by the kernels' names",
-        _how_to_use_them(scene, dtypes),
+        _how_to_use_them(scene, names),
         rows_of(rows),
     )
 
 
-def _how_to_use_them(scene: Scene, dtypes: str) -> str:
-    if "fp32" not in dtypes:
+def _how_to_use_them(scene: Scene, slow: list[KernelName]) -> str:
+    fp32 = [name for name in slow if name.dtype == "fp32"]
+    if not fp32:
         return "sizes that are multiples of 8 (16 bits) or 16 (8 bits) let the library use them"
+    if is_amd(scene.trace.header):
+        return "torch.autocast uses 16 bits, for which this GPU has matrix cores"
     major = _compute_major(scene)
     if major is not None and major < 8:
         return "this GPU has no tf32: torch.autocast with fp16 uses its Tensor Cores"
-    return (
-        'torch.set_float32_matmul_precision("high") lets fp32 products use tf32; torch.autocast '
-        "uses 16 bits"
-    )
+    roles = {name.role for name in fp32}
+    steps = [_TF32_PRODUCTS] if roles - {"convolution"} else []
+    if "convolution" in roles:
+        steps.append(_CHOSEN_BY_CUDNN if _has_tf32_convolutions(scene) else _TF32_CONVOLUTIONS)
+    return "; ".join([*steps, "torch.autocast uses 16 bits"])
+
+
+def _has_tf32_convolutions(scene: Scene) -> bool:
+    names = scene.kernel_names.values()
+    return any(name.role == "convolution" and name.dtype == "tf32" for name in names)
 
 
 def odd_sizes(scene: Scene) -> Iterator[Finding]:
@@ -180,17 +202,9 @@ def emulated_bf16(scene: Scene) -> Iterator[Finding]:
 
 
 def _compute_major(scene: Scene) -> int | None:
-    """The major compute capability of an NVIDIA GPU; ROCm's numbers mean something else."""
-    told = scene.trace.header.run.get("compute_capability")
-    if isinstance(told, str) and told.split(".")[0].isdigit():
-        return int(told.split(".")[0])
-    majors = {
-        p.get("computeMajor")
-        for p in scene.trace.header.device_properties
-        if "AMD" not in str(p.get("name")) and "Radeon" not in str(p.get("name"))
-    }
-    found = majors.pop() if len(majors) == 1 else None
-    return found if isinstance(found, int) and found > 0 else None
+    """The major compute capability of NVIDIA's GPUs; ``None`` for others, or of several kinds."""
+    majors = {major for major, _ in nvidia_capabilities(scene.trace.header)}
+    return majors.pop() if len(majors) == 1 else None
 
 
 def _rows_named(scene: Scene, names: list[int]) -> NDArray[np.int64]:
