@@ -28,7 +28,7 @@ def kernel_words(name: KernelName) -> str:
     text = " ".join(words)
     if name.tile:
         text += f" {name.tile}"
-    # A kernel named relu can clamp, and mostly does not; the others do what they are named for.
+    # A kernel named relu can clamp; whether it does is not in its name.
     if epilogue := [one for one in name.epilogue if one != "relu"]:
         text += " with " + " + ".join(epilogue)
     if name.tensor_cores is False:
