@@ -17,6 +17,7 @@ from fused_mlp import launches
 from fused_mlp.activations import activate, checked_activation
 from fused_mlp.launches import aligned, checked, descriptor, row
 from fused_mlp.packing import GROUP, packed_rows
+from fused_mlp.plain import has_tangent
 from fused_mlp.tiles import INTERPRETED, LARGE, Launch, Tiles, gpu_of, launch_for, tile_at
 
 try:
@@ -101,7 +102,7 @@ def gated_linear(
     """`activation(x @ gate.T) * (x @ up.T)`, `[..., hidden]` in the dtype of `x`, sums in float32.
 
     `x` is `[..., dim]`, `packed` is `packing.pack(gate, up)`. It has no gradients, so it raises
-    `RuntimeError` where autograd would want them; `FusedMLP` takes another way there.
+    `RuntimeError` where autograd wants some, backward or forward; `FusedMLP` has them.
     Raises `ValueError` for shapes, dtypes or devices that do not match or that it is not for.
     """
     if torch.is_grad_enabled() and (x.requires_grad or packed.requires_grad):
@@ -110,6 +111,8 @@ def gated_linear(
             f"gated_linear has no gradients and {which} requires them: call it under "
             "torch.no_grad(), or use FusedMLP, which differentiates"
         )
+    if has_tangent(x, packed):
+        raise RuntimeError("gated_linear has no forward-mode derivative: use FusedMLP, which has")
     checked_activation(activation)
     checked("gated_linear", x, DTYPES)
     dim = x.shape[-1] if x.dim() else 0

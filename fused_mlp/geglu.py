@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from fused_mlp.activations import activate, checked_activation, slope
 from fused_mlp.launches import aligned, checked, launch, row
+from fused_mlp.plain import has_tangent, plain_geglu
 
 BLOCK = 2048  # elements a program
 WARPS = 8  # 8 elements a thread: one 16-byte load of bfloat16 from each input
@@ -56,6 +57,7 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
 
     `gate` and `up` share shape, dtype and device. They may be strided: halves of one wider tensor
     are read in place, anything stranger is first copied. Float64 is computed in float64.
+    Forward-mode derivatives come from PyTorch's own operations instead.
     Raises `ValueError` for an unknown activation, for inputs that do not match, and for those of
     another kind than `DTYPES` on a GPU.
     """
@@ -66,6 +68,8 @@ def geglu(gate: Tensor, up: Tensor, activation: str = "gelu_tanh") -> Tensor:
             "shape, dtype and device must be the same"
         )
     checked("geglu", gate, DTYPES)
+    if has_tangent(gate, up):
+        return plain_geglu(gate, up, activation)
     if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):
         return _GeGLU.apply(gate, up, activation)
     return _forward(gate, up, activation)

@@ -13,14 +13,8 @@ from fused_mlp.activations import checked_activation
 from fused_mlp.gated_gemm import gated_linear
 from fused_mlp.geglu import geglu
 from fused_mlp.packing import GROUP, pack, unpack
+from fused_mlp.plain import has_tangent, plain_geglu
 from fused_mlp.tiles import FEW_TOKENS, INTERPRETED, gpu_of
-
-TORCH = {
-    "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "gelu": F.gelu,
-    "silu": F.silu,
-    "relu": F.relu,
-}
 
 
 class Plan(NamedTuple):
@@ -101,17 +95,18 @@ class FusedMLP(nn.Module):
         that requires no gradients: under this grad mode and this autocast."""
         return _plan(*self._problem(tokens, self.gate_up.dtype, False))
 
-    def _problem(self, tokens: int, inputs: torch.dtype, differentiated: bool) -> tuple[Any, ...]:
+    def _problem(self, tokens: int, inputs: torch.dtype, graded: bool) -> tuple[Any, ...]:
         weight, kind = self.gate_up, self.gate_up.device.type
-        graded = torch.is_grad_enabled() and (
-            differentiated or weight.requires_grad or self.down.weight.requires_grad
-        )
+        if torch.is_grad_enabled():
+            graded = graded or weight.requires_grad or self.down.weight.requires_grad
+        graded = graded or has_tangent(weight)
         casts = kind != "meta" and torch.is_autocast_enabled(kind)
         cast = torch.get_autocast_dtype(kind) if casts else weight.dtype
         return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded, inputs, cast
 
     def forward(self, x: Tensor) -> Tensor:
-        problem = self._problem(x.numel() // self.dim, x.dtype, x.requires_grad)
+        graded = torch.is_grad_enabled() and x.requires_grad or has_tangent(x)
+        problem = self._problem(x.numel() // self.dim, x.dtype, graded)
         # A compiler looks through caches, with a warning, and cannot word reasons.
         kernels, _ = _choice(*problem) if torch.compiler.is_compiling() else _plan(*problem)
         if kernels == "fused":
@@ -119,7 +114,7 @@ class FusedMLP(nn.Module):
         both = F.linear(x, self.gate_up).unflatten(-1, (-1, 2, GROUP))  # [..., groups, 2, GROUP]
         gate, up = both.unbind(-2)
         if kernels == "torch":
-            product = TORCH[self.activation](gate) * up
+            product = plain_geglu(gate, up, self.activation)
         else:
             product = geglu(gate, up, self.activation)  # reads both in place
         return self.down(product.flatten(-2)[..., : self.hidden])

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
 from fused_mlp import FusedMLP, gated_linear, mlp, packing
 from fused_mlp.tiles import (
@@ -22,6 +23,7 @@ from fused_mlp.tiles import (
 from tests.kernel_cases import (
     DEVICE,
     INTERPRETED,
+    JIT,
     REFERENCES,
     TOLERANCE,
     poisoned_outputs,
@@ -202,6 +204,19 @@ def test_gradients_are_refused_and_not_lost(which, way):
         way(gated_linear)(x, packed, 24)
 
 
+@pytest.mark.filterwarnings(JIT)
+@pytest.mark.parametrize("which", ("x", "packed"))
+def test_forward_derivatives_are_refused_and_not_lost(which):
+    x, packed, _ = _case(4, 16, 24, torch.float16)
+    with torch.no_grad(), forward_ad.dual_level():
+        if which == "x":
+            x = forward_ad.make_dual(x, torch.ones_like(x))
+        else:
+            packed = forward_ad.make_dual(packed, torch.ones_like(packed))
+        with pytest.raises(RuntimeError, match="no forward-mode derivative: use FusedMLP"):
+            gated_linear(x, packed, 24)
+
+
 class PlainMLP(nn.Module):
     def __init__(self, dim, hidden, activation="gelu_tanh"):
         super().__init__()
@@ -351,6 +366,25 @@ def test_an_input_of_another_dtype_is_left_to_pytorch(inputs, ran):
     with torch.autocast(DEVICE, dtype=torch.bfloat16):
         assert fused(x).dtype == torch.bfloat16
     assert ran == ["fused" if inputs == torch.bfloat16 else "cublas"]
+
+
+@pytest.mark.filterwarnings(JIT)
+@pytest.mark.parametrize("which", ("x", "weights"))
+def test_fused_mlp_has_the_forward_derivative_of_the_plain_one(which, ran):
+    plain = _plain(40, 24, torch.float16).requires_grad_(False)
+    fused = FusedMLP.from_mlp(plain)
+    x, direction = random(9, 40, dtype=torch.float16), random(9, 40, dtype=torch.float16, seed=1)
+
+    def derivative(module):
+        if which == "x":
+            return torch.func.jvp(module, (x,), (direction,))[1]
+        weights = dict(module.named_parameters())
+        of_weights = lambda weights: torch.func.functional_call(module, weights, (x,))  # noqa: E731
+        return torch.func.jvp(of_weights, (weights,), (weights,))[1]
+
+    expected = derivative(plain).double()
+    assert relative_error(derivative(fused), expected) < 4 * TOLERANCE[torch.float16]
+    assert ran == ["cublas"]
 
 
 # The tails of the activations, small and large, beside each other: the Hopper kernel takes them in

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 from fused_mlp import geglu
 from tests.kernel_cases import (
     DEVICE,
     INTERPRETED,
+    JIT,
     REFERENCES,
     TOLERANCE,
     poisoned_outputs,
@@ -123,6 +125,43 @@ def test_backward_takes_an_expanded_gradient():
     (REFERENCES["gelu_tanh"](wide[0]) * wide[1]).sum().backward()
     assert relative_error(gate.grad, wide[0].grad) < 1e-6
     assert relative_error(up.grad, wide[1].grad) < 1e-6
+
+
+def _dual(gate, up, tangents, activation):
+    with forward_ad.dual_level():
+        duals = (forward_ad.make_dual(*pair) for pair in zip((gate, up), tangents, strict=True))
+        return forward_ad.unpack_dual(geglu(*duals, activation))
+
+
+def _jvp(gate, up, tangents, activation):
+    return torch.func.jvp(lambda g, u: geglu(g, u, activation), (gate, up), tangents)
+
+
+@pytest.mark.filterwarnings(JIT)
+@pytest.mark.parametrize("activation", REFERENCES)
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
+@pytest.mark.parametrize("way", (_dual, _jvp))
+def test_forward_derivatives_agree_with_float64(way, dtype, activation):
+    gate, up, *tangents = (random(5, 33, dtype=dtype, seed=seed) for seed in range(4))
+    result, derivative = way(gate, up, tuple(tangents), activation)
+    reference, expected = torch.func.jvp(
+        lambda g, u: REFERENCES[activation](g) * u,
+        (gate.double(), up.double()), tuple(t.double() for t in tangents),
+    )  # fmt: skip
+    assert relative_error(result, reference) < TOLERANCE[dtype]
+    assert relative_error(derivative, expected) < TOLERANCE[dtype]
+
+
+@pytest.mark.filterwarnings(JIT)
+@pytest.mark.parametrize("which", (0, 1))
+def test_one_tangent_is_enough(which):
+    pair, tangent = [random(5, 33), random(5, 33, seed=1)], random(5, 33, seed=2)
+    with torch.no_grad(), forward_ad.dual_level():
+        pair[which] = forward_ad.make_dual(pair[which], tangent)
+        derivative = forward_ad.unpack_dual(geglu(*pair, "silu")).tangent
+        expected = forward_ad.unpack_dual(REFERENCES["silu"](pair[0]) * pair[1]).tangent
+        torch.testing.assert_close(derivative, expected)
+        assert forward_ad.unpack_dual(geglu(random(3), random(3))).tangent is None
 
 
 def test_gradients_of_gradients_are_refused():
