@@ -34,7 +34,7 @@ class FusedMLP(nn.Module):
 
     Its state dict is that of the plain MLP: `gate.weight` and `up.weight` `[hidden, dim]`,
     `down.weight` `[dim, hidden]`. Loading packs gate and up into the parameter `gate_up`, once;
-    saving unpacks it.
+    saving unpacks it, into copies.
     """
 
     def __init__(

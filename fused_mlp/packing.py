@@ -40,4 +40,10 @@ def pack(gate: Tensor, up: Tensor) -> Tensor:
 def unpack(packed: Tensor, hidden: int) -> tuple[Tensor, Tensor]:
     """Copies of `(gate, up)`, both contiguous `[hidden, dim]`; gradients flow back to `packed`."""
     gate, up = packed.view(-1, 2, GROUP, packed.shape[-1]).unbind(dim=1)
-    return gate.flatten(0, 1)[:hidden], up.flatten(0, 1)[:hidden]
+    return _rows(gate, hidden), _rows(up, hidden)
+
+
+def _rows(groups: Tensor, hidden: int) -> Tensor:
+    rows = groups.flatten(0, 1)
+    # A single group is flat already, so that this was no copy; and a part would keep the whole.
+    return rows[:hidden].clone() if len(groups) == 1 or len(rows) > hidden else rows

@@ -125,6 +125,20 @@ def test_packing_alternates_groups_and_comes_apart_again(hidden):
     assert packed.abs().sum() == gate.abs().sum() + up.abs().sum()  # the rest is zeros
 
 
+@pytest.mark.parametrize("hidden", (1, 16, 32, 40))
+def test_what_is_unpacked_is_a_copy_of_no_more_than_itself(hidden):
+    fused = FusedMLP(8, hidden)
+    before = fused.gate_up.detach().clone()
+    for name in ("gate.weight", "up.weight"):
+        weight = fused.state_dict()[name]
+        assert weight.untyped_storage().nbytes() == hidden * 8 * 4
+        weight.zero_()
+    assert torch.equal(fused.gate_up, before)
+    gate, up = packing.unpack(fused.gate_up, hidden)
+    (gate.sum() + 2 * up.sum()).backward()
+    assert fused.gate_up.grad.sum() == 3 * hidden * 8
+
+
 def test_packing_refuses_what_does_not_match():
     with pytest.raises(ValueError, match=r"gate is \[2, 3\].*up is \[3, 3\]"):
         packing.pack(torch.ones(2, 3), torch.ones(3, 3))
