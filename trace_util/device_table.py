@@ -173,3 +173,10 @@ def _geforce(model: str, sms: int, ghz: float, bandwidth: float, source: str) ->
 
 
 ROWS = DATA_CENTER + tuple(_geforce(*row) for row in _GEFORCE)
+
+# MiB of L2 cache as CUDA tells it (`L2_cache_size` of torch.cuda.get_device_properties), of the
+# V100 and the A100 as NVIDIA's whitepapers on their architectures do; by a row's name or its first
+# word. Of the others it is not known here.
+L2_MEBIBYTES = {
+    "T4": 4, "V100": 6, "V100S": 6, "A100": 40, "H100": 50, "H200": 60, "B200": 126, "RTX 4090": 72,
+}  # fmt: skip

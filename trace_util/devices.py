@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trace_util.device_table import ROWS, Row
+from trace_util.device_table import L2_MEBIBYTES, ROWS, Row
 from trace_util.events import Header
 
 # How ROCm spells the names of its GPUs, and a torch that was built for it its version.
@@ -30,6 +30,7 @@ class Device:
     flops_per_s: dict[str, float]  # dense, by dtype: "fp16", "bf16", "tf32", "fp32", "fp8", …
     source: str  # URL
     note: str = ""
+    l2_bytes: int | None = None  # of L2 cache; None: not known
 
     def peak_flops_per_s(self, dtype: str | None) -> float | None:
         """The dense peak for a dtype as kernel names spell it; ``None`` where there is none."""
@@ -112,6 +113,7 @@ def nvidia_capabilities(
 
 
 def _device(row: Row) -> Device:
+    l2 = L2_MEBIBYTES.get(row.name, L2_MEBIBYTES.get(row.name.split()[0]))
     return Device(
         name=row.name,
         sms=row.sms,
@@ -119,4 +121,5 @@ def _device(row: Row) -> Device:
         flops_per_s={dtype: rate * 1e12 for dtype, rate in row.teraflops.items()},
         source=row.source,
         note=row.note,
+        l2_bytes=None if l2 is None else l2 * 2**20,
     )

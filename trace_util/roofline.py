@@ -38,6 +38,7 @@ class KernelRate:
     work: Work  # of one call
     peak_flops_per_s: float | None = None
     peak_bytes_per_s: float | None = None
+    l2_bytes: int | None = None
 
     @property
     def flops_per_s(self) -> float | None:
@@ -63,8 +64,20 @@ class KernelRate:
 
     @property
     def memory_share(self) -> float | None:
-        """The part of the peak memory bandwidth, 0 to 1 (over 1: it ran out of a cache)."""
+        """The part of the peak memory bandwidth, 0 to 1; over 1 where a cache took part."""
         return _share(self.bytes_per_s, self.peak_bytes_per_s)
+
+    @property
+    def may_be_cached(self) -> bool:
+        """Whether part of its traffic is, or may be, between it and the L2 cache alone.
+
+        It is where memory could not move as much in the time. It may be where all of it fits into
+        the cache, if it was there from the kernels before; below half of the peak, where memory
+        could be no limit anyway, that is not asked.
+        """
+        share, moved = self.memory_share or 0.0, self.work.size_bytes or 0
+        fits = self.l2_bytes is not None and moved <= self.l2_bytes and not self.work.is_lower_bound
+        return share > 1 or (fits and share >= 0.5)
 
     @property
     def bound(self) -> str | None:
@@ -122,6 +135,7 @@ def _rate_of(
         work=work,
         peak_flops_per_s=device.peak_flops_per_s(dtype) if device else None,
         peak_bytes_per_s=device.bytes_per_s if device else None,
+        l2_bytes=device.l2_bytes if device else None,
     )
 
 

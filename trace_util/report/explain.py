@@ -22,6 +22,7 @@ from trace_util.report.text import (
     name_column,
     number_column,
     share,
+    size,
     table,
     unit_for,
     wrapped,
@@ -153,8 +154,23 @@ def _kernels(found: Explanation, style: Style, most: int) -> str:
     text = table(columns, rows, style)
     left = len(found.kernels) - len(shown)
     text += f"\n  and {counted(left, 'other kernel')}" if left else ""
-    note = peak_note(found) if any(row[-1] != "-" for row in rows) else ""
-    return text + (f"\n{wrapped(note, style, 2)}" if note else "")
+    notes = [
+        cache_note(found) if any(row[-1].startswith(CACHED) for row in rows) else "",
+        peak_note(found) if any(row[-1] != "-" for row in rows) else "",
+    ]
+    return "\n".join([text, *(wrapped(note, style, 2) for note in notes if note)])
+
+
+CACHED = "*"  # before a share of the memory's peak
+
+
+def cache_note(found: Explanation) -> str:
+    """What a share of the memory's peak means that has the mark of the cache."""
+    held = found.device.l2_bytes if found.device else None
+    fits = f", or no more than the L2 cache holds ({size(held)})" if held else ""
+    return (
+        f"{CACHED} more than memory can move in that time{fits}: part of it may stay in the cache"
+    )
 
 
 def peak_note(found: Explanation) -> str:
@@ -171,8 +187,8 @@ def _achieved(one: KernelRate) -> tuple[str, str]:
         return rate(flops, "FLOP/s"), share(one.compute_share) if one.compute_share else "-"
     if moved is not None:
         least = ">= " if one.work.is_lower_bound else ""
-        part = share(one.memory_share) if one.memory_share else "-"
-        return least + rate(moved, "B/s"), least + part if part != "-" else part
+        part = least + share(one.memory_share) if one.memory_share else "-"
+        return least + rate(moved, "B/s"), (CACHED if one.may_be_cached else "") + part
     return "-", "-"
 
 
@@ -240,6 +256,7 @@ def _kernel_json(one: KernelRate) -> dict[str, Any]:
         "flops_per_byte": one.intensity,
         "compute_share": one.compute_share,
         "memory_share": one.memory_share,
+        "may_be_cached": one.may_be_cached,
         "bound": one.bound,
         "reason": one.work.reason or None,
     }

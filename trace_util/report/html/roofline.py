@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trace_util.kernel_names import decode
 from trace_util.plot.roofline_chart import roofline_scene
+from trace_util.report.explain import CACHED, cache_note
 from trace_util.report.html.markup import Child, Html, element, joined
 from trace_util.report.html.sections import MOST_KERNELS, WIDTH, figure
 from trace_util.report.html.subject import Subject
@@ -28,6 +29,8 @@ def roofline(subject: Subject) -> Html | None:
     known = [one for one in found.kernels if one.flops_per_s or one.bytes_per_s][:MOST_KERNELS]
     if known:
         parts.append(_rates(known))
+    if any(one.may_be_cached for one in known):
+        parts.append(element("p", cache_note(found), class_="note"))
     if found.device is not None:
         source = found.device.source
         link = element("a", source, href=source, rel="noreferrer")
@@ -46,7 +49,7 @@ def _rates(known: list[KernelRate]) -> Html:
             number_cell(rate(one.flops_per_s, "FLOP/s") if one.flops_per_s else "-"),
             number_cell(share(one.compute_share) if one.compute_share else "-"),
             number_cell(_least(one, rate(one.bytes_per_s, "B/s") if one.bytes_per_s else "-")),
-            number_cell(_least(one, share(one.memory_share) if one.memory_share else "-")),
+            number_cell(_memory_share(one)),
             text_cell(one.bound or "-"),
         ]
         for one in known
@@ -55,6 +58,11 @@ def _rates(known: list[KernelRate]) -> Html:
               "nearer to")  # fmt: skip
     caption = "Achieved rates, from the ops' recorded shapes and the kernels' median times"
     return table(caption, titles, rows)
+
+
+def _memory_share(one: KernelRate) -> str:
+    text = _least(one, share(one.memory_share) if one.memory_share else "-")
+    return (CACHED if one.may_be_cached else "") + text
 
 
 def _least(one: KernelRate, text: str) -> str:
