@@ -218,10 +218,10 @@ class Slow:
         return around
 
     def delays(self) -> list[Decimal]:
-        """Start of each launch to the start of its first GPU event."""
+        """Start of each launch of kernels to the start of its first kernel."""
         first: dict[int, Decimal] = {}
         for i, call in self.launch.items():
-            if call is not None:
+            if call is not None and self.events[i]["cat"] in KERNELS:
                 at = self.events[i]["ts"]
                 first[call] = min(first.get(call, at), at)
         return sorted(at - self.events[call]["ts"] for call, at in first.items())

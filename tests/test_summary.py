@@ -100,7 +100,7 @@ FILE
   command  python 01_matmul.py
   window   310 µs, ProfilerStep#2 to ProfilerStep#4 and its GPU work
   GPU busy 22.1 µs, 7.1 % of the window; 1 device, 1 stream
-  launches 6 of kernels; until the GPU starts: min 6.00 µs, median 6.50 µs, max 8.00 µs
+  launches 6 of kernels; until the GPU starts: min 6.00 µs, median 6.25 µs, max 6.50 µs
   step     17.5 µs unprofiled (median), 50.0 µs with the profiler (median mark)
 
   steps: 3, median mark 50.0 µs

@@ -77,7 +77,7 @@ class Facts(Struct, frozen=True, eq=False):
     graph_kernels: int
     unlinked_gpu_events: int
     queued_before: int  # of those, the ones that ran before any launched work: queued earlier
-    queue_delay: Spread | None  # start of the launch to start of its first GPU event
+    queue_delay: Spread | None  # start of a kernel's launch to start of its first kernel
     steps: tuple[StepFacts, ...]
     crossing_rows: tuple[int, ...]  # ops and annotations that begin before a step and end inside it
     kernels: tuple[KernelFacts, ...]
@@ -194,9 +194,10 @@ def _busy_within(events: Events, gpu: Indexes, window: tuple[int, int]) -> int:
 
 
 def _queue_delay(trace: Trace, links: Links, gpu: Indexes) -> Spread | None:
-    """From the start of each launch to that of its first GPU event."""
+    """From the start of each launch of kernels to that of its first kernel."""
     starts = trace.events.start_ns
-    first = first_of_each_launch(trace, links, gpu)
+    kernels = gpu[trace.events.kind[gpu] == Kind.KERNEL]
+    first = first_of_each_launch(trace, links, kernels)
     return spread(starts[first] - starts[links.launch[first]])
 
 
