@@ -82,7 +82,8 @@ def step():
 # ---------------------------------------------------------------------------------------------
 # A matmul multiplies and adds S times for each of its S x S results. Eager reads x and w, writes
 # the product, reads it again with b and writes the sum: six matrices through memory. Divide both
-# by your GPU's rates and compare with some 10 us of CPU time for each launch: which one wins?
+# by your GPU's rates and compare with the CPU's time for each launch: which one wins? (On an H200's
+# host it is 20.8 us: `trace-util explain` of --size 64 --warmup, torch 2.11.)
 
 flops = 2 * args.size**3 + args.size**2
 matrix_bytes = args.size**2 * x.element_size()
