@@ -70,7 +70,8 @@ class FusedMLP(nn.Module):
             )
         hidden, dim = gate.shape
         fused = cls(dim, hidden, activation, device=gate.device, dtype=gate.dtype)
-        fused.load_state_dict({name: weight.detach() for name, weight in weights.items()})
+        own = {"gate.weight": gate.detach(), "up.weight": up.detach(), "down.weight": down.detach()}
+        fused.load_state_dict(weights | own)
         fused.gate_up.requires_grad_(gate.requires_grad)
         fused.down.weight.requires_grad_(down.requires_grad)
         return fused.train(mlp.training)
@@ -78,11 +79,20 @@ class FusedMLP(nn.Module):
     def extra_repr(self) -> str:
         return f"dim={self.dim}, hidden={self.hidden}, activation={self.activation}"
 
-    def _load_from_state_dict(self, state: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        gate, up = (state.get(f"{prefix}{name}.weight") for name in ("gate", "up"))
-        if gate is not None and up is not None:
-            del state[f"{prefix}gate.weight"], state[f"{prefix}up.weight"]
-            state[f"{prefix}gate_up"] = pack(gate, up)
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        names = [f"{prefix}{name}.weight" for name in ("gate", "up")]
+        if all(name in state for name in names):
+            weights = {name: state.pop(name) for name in names}
+            wanted = (self.hidden, self.dim)
+            # The packed shapes of two widths may be one: what pads them is not told from weights.
+            wrong = [
+                f"size mismatch for {name}: {list(weight.shape)} in the state dict, "
+                f"{list(wanted)} in the module"
+                for name, weight in weights.items()
+                if weight.shape != wanted
+            ]
+            rest[-1].extend(wrong)  # the messages that `load_state_dict` raises
+            state[f"{prefix}gate_up"] = self.gate_up if wrong else pack(*weights.values())
         super()._load_from_state_dict(state, prefix, *rest)
 
     def _save_to_state_dict(self, state: dict[str, Tensor], prefix: str, keep_vars: bool) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -182,6 +183,40 @@ def test_a_missing_weight_is_an_error():
     del state["up.weight"]
     with pytest.raises(RuntimeError, match="gate_up"):
         FusedMLP(8, 16).load_state_dict(state)
+
+
+@pytest.mark.parametrize("strict", (True, False))
+@pytest.mark.parametrize("hidden", (17, 64))  # packed, 17 rows and 24 take as many
+def test_weights_of_another_width_are_an_error(hidden, strict):
+    fused = FusedMLP(8, 24)
+    before = fused.gate_up.detach().clone()
+    state = PlainMLP(8, hidden).state_dict() | {"down.weight": torch.zeros(8, 24)}
+    with pytest.raises(RuntimeError, match=rf"mismatch for up.weight: \[{hidden}, 8\].*\[24, 8\]"):
+        fused.load_state_dict(state, strict=strict)
+    assert torch.equal(fused.gate_up, before)
+    with pytest.raises(RuntimeError) as raised:
+        fused.load_state_dict(state | {"up.weight": torch.zeros(24, 8)}, strict=strict)
+    assert "for gate.weight" in str(raised.value) and "gate_up" not in str(raised.value)
+
+
+def test_a_bias_is_an_error():
+    plain = PlainMLP(8, 24)
+    plain.gate.bias = nn.Parameter(torch.zeros(24))
+    with pytest.raises(RuntimeError, match=r"Unexpected key.*gate\.bias"):
+        FusedMLP.from_mlp(plain)
+
+
+@pytest.mark.parametrize("copied", (copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))))
+def test_a_copy_is_whole_and_its_own(copied):
+    fused = FusedMLP(8, 24, "silu")
+    fused.down.requires_grad_(False)
+    again = copied(fused)
+    x = torch.randn(5, 8)
+    assert torch.equal(again(x), fused(x))
+    assert again.gate_up.requires_grad and not again.down.weight.requires_grad
+    with torch.no_grad():
+        fused.gate_up.zero_()
+    assert again(x).any() and not fused(x).any()
 
 
 def test_fused_mlp_falls_back_on_a_cpu_and_says_so():
