@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 
-from fused_mlp import FusedMLP, gated_linear, mlp, packing
+from fused_mlp import FusedMLP, gated_gemm, gated_linear, mlp, packing
 from fused_mlp.tiles import (
     FEW_TOKENS,
     FEW_TOKENS_NARROW,
@@ -385,6 +385,68 @@ def test_fused_mlp_has_the_forward_derivative_of_the_plain_one(which, ran):
     expected = derivative(plain).double()
     assert relative_error(derivative(fused), expected) < 4 * TOLERANCE[torch.float16]
     assert ran == ["cublas"]
+
+
+def test_weights_that_change_are_read_as_they_are(ran):
+    plain, other = (_plain(40, hidden, torch.float16).requires_grad_(False) for hidden in (24, 24))
+    other.gate.weight.mul_(-2)
+    fused = FusedMLP.from_mlp(plain)
+    x = random(40, 40, dtype=torch.float16)
+
+    def agrees(expected):
+        wide = copy.deepcopy(expected).double()(x.double())
+        return relative_error(fused(x), wide) < 2 * TOLERANCE[torch.float16]
+
+    assert agrees(plain) and not agrees(other)
+    fused.load_state_dict(other.state_dict())
+    assert agrees(other) and not agrees(plain)
+    fused.load_state_dict(plain.state_dict(), assign=True)
+    assert agrees(plain) and not agrees(other)
+    fused.gate_up.copy_(packing.pack(other.gate.weight, other.up.weight))
+    assert agrees(other) and ran == ["fused"] * 7
+    fused.requires_grad_(True)
+    fused(x).sum().backward()
+    assert fused.gate_up.grad is not None and ran[-1] == "cublas"
+    fused.requires_grad_(False)
+    fused(x)
+    assert ran[-1] == "fused"
+    x = x.bfloat16()
+    assert fused.bfloat16()(x).dtype == torch.bfloat16 and ran[-1] == "fused"
+    assert fused.float()(x.float()).dtype == torch.float32 and ran[-1] == "cublas"
+
+
+@pytest.mark.parametrize("tokens", (0, 1, 40))
+@pytest.mark.parametrize(("dim", "hidden"), [(1, 1), (1, 8), (8, 1), (16, 16)])
+@pytest.mark.parametrize("graded", (False, True))
+def test_the_smallest_sizes_are_right(dim, hidden, tokens, graded):
+    plain = _plain(dim, hidden, torch.float16).requires_grad_(graded)
+    fused = FusedMLP.from_mlp(plain)
+    x = random(tokens, dim, dtype=torch.float16)
+    result = fused(x)
+    assert result.shape == (tokens, dim)
+    wide = copy.deepcopy(plain).double()(x.double()).detach()
+    assert relative_error(result.detach(), wide) < 3 * TOLERANCE[torch.float16]
+    if graded:
+        result.sum().backward()
+        assert fused.gate_up.grad.shape == fused.gate_up.shape
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
+def test_a_compiled_module_may_change_its_tokens():
+    fused = FusedMLP(72, 136, device=DEVICE, dtype=torch.float16).requires_grad_(False)
+    compiled = _compiled(fused, dynamic=True, fullgraph=True)
+    for tokens in (40, 100, 41, 1, 5, 0):
+        x = random(tokens, 72, dtype=torch.float16)
+        result = compiled(x)
+        assert result.shape == x.shape
+        assert relative_error(result, fused(x).double()) < TOLERANCE[torch.float16]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
+def test_the_operation_is_what_a_compiler_takes_it_for():
+    x, packed, _ = _case(12, 16, 24, torch.float16)
+    for shaped in (x, x.view(3, 4, 16), x[0]):
+        torch.library.opcheck(gated_gemm._opaque_gated_linear, (shaped, packed, 24, "silu"))
 
 
 # The tails of the activations, small and large, beside each other: the Hopper kernel takes them in
