@@ -5,7 +5,7 @@ import time
 import pytest
 
 from trace_util import giveaways
-from trace_util.giveaways import is_given_away, kind_of_key, matches, path_rest
+from trace_util.giveaways import is_given_away, is_searchable, kind_of_key, matches, path_rest
 
 # Nothing here is a secret; the parts are joined so that no file holds anything of that shape.
 SECRETS = [
@@ -134,3 +134,18 @@ def test_matches_are_in_order_and_apart():
     found = matches(text)
     assert [text[m.start : m.end] for m in found if m.kind == "secret"] == [secret, secret]
     assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("word", "searched"),
+    [
+        ("lovelace", True),
+        ("node4711", True),
+        ("4711", False),  # a job's number: sizes and times would go with it
+        ("40961234", False),
+        ("ada", False),
+        ("Train", False),
+    ],
+)
+def test_only_rare_names_are_searched_for_elsewhere(word, searched):
+    assert is_searchable(word) is searched

@@ -57,6 +57,11 @@ def recorded(*arguments, dtype=BF16):
         ("aten::_flash_attention_forward",
          recorded((1, 4, 2, 16), (1, 8, 2, 16), (1, 8, 2, 16), "", "", "4", "8", "0.", "False"),
          2 * 2 * 2 * 4 * 8 * 16, (128 + 256 + 256 + 128) * 2),
+        # causal from the bottom right, 2, leaves half, as from the top left, 1, does
+        *(("aten::_efficient_attention_forward",
+           recorded((1, 8, 2, 16), (1, 8, 2, 16), (1, 8, 2, 16), "", "", "", "8", "8", "0.", kind),
+           2 * 2 * 2 * 8 * 8 * 16 // (1 if kind == "0" else 2), 4 * 256 * 2)
+          for kind in "012"),
         # 3x3 over 5x5 leaves 3x3: 9 positions, 2 in and 4 out channels, 9 weights
         ("aten::convolution",
          recorded((1, 2, 5, 5), (4, 2, 3, 3), "", "[1, 1]", "[0]", "[1, 1]", "False", "[0]", "1"),
@@ -66,6 +71,10 @@ def recorded(*arguments, dtype=BF16):
          2 * 4 * 9 * 2 * 9, (50 + 72 + 36) * 2),
         ("aten::conv1d", recorded((1, 4, 8), (4, 2, 1), "", "[1]", "[0]", "[1]", "2"),
          2 * 4 * 8 * 2, (32 + 8 + 32) * 2),
+        # 3 weights 2 apart span 5 of 7 (in a column 1 apart, 3 of 7): 5 x 3 positions
+        ("aten::convolution",
+         recorded((1, 2, 7, 7), (4, 2, 3, 3), "", "[1, 1]", "[0]", "[1, 2]", "False", "[0]", "1"),
+         2 * 4 * 15 * 2 * 9, (98 + 72 + 60) * 2),
         ("aten::gelu", recorded((10, 10), "tanh"), 100, 400),
         ("aten::mul", recorded((10, 10), (10, 10)), 100, 600),
         ("aten::add_", recorded((10, 10), (10,), "1"), 100, 420),
@@ -81,6 +90,20 @@ def recorded(*arguments, dtype=BF16):
 def test_work_of_an_op(op, shapes, flops, size_bytes):
     work = op_work(op, shapes)
     assert (work.flops, work.size_bytes, work.dtype, work.reason) == (flops, size_bytes, "bf16", "")
+
+
+@pytest.mark.parametrize(
+    ("op", "is_least"),
+    [
+        ("aten::sum", True),  # what it writes is not recorded
+        ("aten::amax", True),
+        ("triton_poi_fused_gelu_mul_0", True),
+        ("aten::gelu", False),
+        ("aten::_softmax", False),
+    ],
+)
+def test_bytes_are_a_lower_bound_where_some_are_not_recorded(op, is_least):
+    assert op_work(op, recorded((10, 10))).is_lower_bound is is_least
 
 
 def test_wide_output_counts_at_its_own_width():
