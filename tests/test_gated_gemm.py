@@ -31,7 +31,7 @@ def test_kernels_compile_for_gpus_that_are_not_here():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
-@pytest.mark.parametrize("cases", ("gated_gemm_cases", "geglu_cases"))
+@pytest.mark.parametrize("cases", ("gated_gemm_cases", "geglu_cases", "stream_cases"))
 def test_kernels_on_the_gpu(cases):
     kernel_cases.run(cases, interpreted=False)
 

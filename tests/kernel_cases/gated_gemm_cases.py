@@ -50,7 +50,7 @@ SHAPES = ((1, 8, 8), (33, 24, 72), (129, 72, 136), (200, 136, 24), (128, 64, 128
 UNALIGNED = ((5, 20, 13), (33, 7, 1), (70, 65, 50))
 
 
-def _case(tokens, dim, hidden, dtype, activation="gelu_tanh"):
+def case(tokens, dim, hidden, dtype, activation="gelu_tanh"):
     x = random(tokens, dim, dtype=dtype)
     gate, up = (random(hidden, dim, dtype=dtype, seed=s) / dim**0.5 for s in (1, 2))
     wide = [w.double() for w in (x, gate, up)]
@@ -58,7 +58,7 @@ def _case(tokens, dim, hidden, dtype, activation="gelu_tanh"):
     return x, packing.pack(gate, up), reference
 
 
-def _usable(launch: Launch) -> None:
+def usable(launch: Launch) -> None:
     if not INTERPRETED:
         gpu = gpu_of(None)
         if launch.kernel == "hopper" and not gpu.hopper:
@@ -71,8 +71,8 @@ def _usable(launch: Launch) -> None:
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_every_launch_agrees_with_float64(launch, shape):
     dtype = torch.bfloat16 if shape == SHAPES[2] else torch.float16
-    _usable(LAUNCHES[launch])
-    x, packed, reference = _case(*shape, dtype)
+    usable(LAUNCHES[launch])
+    x, packed, reference = case(*shape, dtype)
     with poisoned_outputs():
         result = gated_linear(x, packed, shape[2], launch=LAUNCHES[launch])
     assert result.shape == reference.shape and result.dtype == dtype
@@ -83,9 +83,9 @@ def test_every_launch_agrees_with_float64(launch, shape):
 @pytest.mark.timeout(60)  # a deadlock is the fear
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_every_launch_agrees_over_many_steps_and_tiles(launch):
-    _usable(LAUNCHES[launch])
+    usable(LAUNCHES[launch])
     for dtype in (torch.bfloat16, torch.float16):
-        x, packed, reference = _case(3000, 776, 3080, dtype)
+        x, packed, reference = case(3000, 776, 3080, dtype)
         for _ in range(3):
             with poisoned_outputs():
                 result = gated_linear(x, packed, 3080, launch=LAUNCHES[launch])
@@ -97,8 +97,8 @@ def test_every_launch_agrees_over_many_steps_and_tiles(launch):
 def test_every_activation_agrees_with_float64(launch, activation):
     if launch not in LAUNCHES:
         pytest.skip("this kernel's arithmetic is checked in test_gated_gemm.py")
-    _usable(LAUNCHES[launch])
-    x, packed, reference = _case(40, 64, 72, torch.float16, activation)
+    usable(LAUNCHES[launch])
+    x, packed, reference = case(40, 64, 72, torch.float16, activation)
     with poisoned_outputs():
         result = gated_linear(x, packed, 72, activation, launch=LAUNCHES[launch])
     assert relative_error(result, reference) < TOLERANCE[torch.float16]
@@ -107,14 +107,14 @@ def test_every_activation_agrees_with_float64(launch, activation):
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16, torch.float32))
 @pytest.mark.parametrize("shape", UNALIGNED)
 def test_rows_of_any_length_are_right(shape, dtype):
-    x, packed, reference = _case(*shape, dtype)
+    x, packed, reference = case(*shape, dtype)
     with poisoned_outputs():
         result = gated_linear(x, packed, shape[2])
     assert relative_error(result, reference) < TOLERANCE[dtype]
 
 
 def test_zero_rows_launch_nothing():
-    _, packed, _ = _case(1, 16, 24, torch.float16)
+    _, packed, _ = case(1, 16, 24, torch.float16)
     assert gated_linear(random(0, 16, dtype=torch.float16), packed, 24).shape == (0, 24)
     assert gated_linear(random(2, 0, 16, dtype=torch.float16), packed, 24).shape == (2, 0, 24)
 
@@ -131,7 +131,7 @@ STRIDED = {
 
 @pytest.mark.parametrize("layout", STRIDED)
 def test_strided_inputs_are_right(layout):
-    whole, packed, _ = _case(36, 16, 24, torch.float16)
+    whole, packed, _ = case(36, 16, 24, torch.float16)
     x = STRIDED[layout](whole)
     gate, up = (w.double() for w in packing.unpack(packed, 24))
     reference = REFERENCES["silu"](x.double() @ gate.T) * (x.double() @ up.T)
@@ -144,7 +144,7 @@ def test_strided_inputs_are_right(layout):
 @pytest.mark.parametrize("tokens", (4, 40))
 @pytest.mark.parametrize("layout", ("columns first", "a part of wider rows"))
 def test_a_packed_weight_may_be_strided(layout, tokens):
-    x, packed, reference = _case(tokens, 20, 24, torch.float16)
+    x, packed, reference = case(tokens, 20, 24, torch.float16)
     wide = torch.cat([packed, packed], dim=1)
     strided = packed.T.contiguous().T if layout == "columns first" else wide[:, :20]
     with poisoned_outputs():
@@ -153,7 +153,7 @@ def test_a_packed_weight_may_be_strided(layout, tokens):
 
 
 def test_mismatches_are_refused():
-    x, packed, _ = _case(4, 16, 24, torch.float16)
+    x, packed, _ = case(4, 16, 24, torch.float16)
     with pytest.raises(ValueError, match=r"on meta; for hidden=24 .* on (cpu|cuda:0) is needed"):
         gated_linear(x, packed.to("meta"), 24)
     with pytest.raises(ValueError, match=r"hidden=40 a packed weight of \[96, 16\]"):
@@ -194,7 +194,7 @@ def test_a_number_is_no_row():
 @pytest.mark.parametrize("way", (lambda f: f, _compiled), ids=("eager", "compiled"))
 @pytest.mark.parametrize("which", ("x", "packed"))
 def test_gradients_are_refused_and_not_lost(which, way):
-    x, packed, reference = _case(4, 16, 24, torch.float16)
+    x, packed, reference = case(4, 16, 24, torch.float16)
     with torch.no_grad():
         assert relative_error(way(gated_linear)(x, packed, 24), reference) < 1e-3
     (x if which == "x" else packed).requires_grad_()
@@ -207,7 +207,7 @@ def test_gradients_are_refused_and_not_lost(which, way):
 @pytest.mark.filterwarnings(JIT)
 @pytest.mark.parametrize("which", ("x", "packed"))
 def test_forward_derivatives_are_refused_and_not_lost(which):
-    x, packed, _ = _case(4, 16, 24, torch.float16)
+    x, packed, _ = case(4, 16, 24, torch.float16)
     with torch.no_grad(), forward_ad.dual_level():
         if which == "x":
             x = forward_ad.make_dual(x, torch.ones_like(x))
@@ -444,7 +444,7 @@ def test_a_compiled_module_may_change_its_tokens():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
 def test_the_operation_is_what_a_compiler_takes_it_for():
-    x, packed, _ = _case(12, 16, 24, torch.float16)
+    x, packed, _ = case(12, 16, 24, torch.float16)
     for shaped in (x, x.view(3, 4, 16), x[0]):
         torch.library.opcheck(gated_gemm._opaque_gated_linear, (shaped, packed, 24, "silu"))
 
@@ -477,7 +477,7 @@ GATES = (
 def test_every_gate_value_is_right_whatever_its_neighbour(launch, activation):
     if launch not in LAUNCHES:
         pytest.skip("this kernel's arithmetic is checked in test_gated_gemm.py")
-    _usable(LAUNCHES[launch])
+    usable(LAUNCHES[launch])
     values = torch.tensor([[a, b] for a in GATES for b in GATES]).flatten().half().to(DEVICE)
     hidden = values.numel()
     gate, up = torch.zeros(2, hidden, 8, dtype=torch.float16, device=DEVICE)
@@ -499,7 +499,7 @@ def test_a_missing_number_stays_one_and_does_not_spread(activation):
     expected[5] = expected[:, 7] = expected[:, 12] = True
     for launch in ("descriptor small", "pointer small", "hopper"):
         if launch in LAUNCHES:
-            _usable(LAUNCHES[launch])
+            usable(LAUNCHES[launch])
             result = gated_linear(x, packed, 24, activation, LAUNCHES[launch])
             assert torch.equal(result.isnan(), expected), launch
 
@@ -515,8 +515,27 @@ def test_a_compiled_model_may_hold_the_module(tokens):
     assert relative_error(compiled(x), fused(x + 1).double() * 2) < TOLERANCE[torch.float16]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
+@pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
+@pytest.mark.parametrize("dtype", (torch.float16, torch.float32))
+@pytest.mark.parametrize("dynamic", (None, True))
+def test_a_compiled_model_may_be_trained(dynamic, dtype):
+    plain = _plain(72, 136, dtype)
+    fused, wide = FusedMLP.from_mlp(plain), copy.deepcopy(plain).double()
+    x = random(40, 72, dtype=dtype).requires_grad_()
+    y = x.detach().double().requires_grad_()
+    torch.compiler.reset()
+    torch.compile(fused, dynamic=dynamic, fullgraph=True)(x).square().sum().backward()
+    wide(y).square().sum().backward()
+    bound = 4 * TOLERANCE[dtype]
+    expected = packing.pack(wide.gate.weight.grad, wide.up.weight.grad)
+    assert relative_error(fused.gate_up.grad, expected) < bound
+    assert relative_error(fused.down.weight.grad, wide.down.weight.grad) < bound
+    assert relative_error(x.grad, y.grad) < bound
+
+
 def test_a_trace_has_a_row_with_the_shapes():
-    x, packed, _ = _case(33, 24, 72, torch.float16)
+    x, packed, _ = case(33, 24, 72, torch.float16)
     with torch.profiler.profile(record_shapes=True, acc_events=True) as profiler:
         gated_linear(x.view(3, 11, 24), packed, 72)
     (row,) = (event for event in profiler.events() if event.name == "fused_mlp::gated_linear")
