@@ -39,6 +39,13 @@ from trace_util.reader import read_trace
             gzip.compress(b"", mtime=0),
             "an empty gzip file: an empty trace; was the export interrupted?",
         ),
+        (
+            '{"traceEvents": []}'.encode("utf-16-le"),
+            "UTF-16 text without its mark; save it as UTF-8",
+        ),
+        ('[{"ph": "X"}]'.encode("utf-16-be"), "UTF-16 text without its mark; save it as UTF-8"),
+        (b"\x04\x22\x4d\x18\x64\x40", "compressed with lz4"),
+        (b"7z\xbc\xaf\x27\x1c\x00\x04", "a 7z archive"),
         (b"", "an empty file; was the export interrupted?"),
     ],
     ids=lambda value: repr(value)[:28],

@@ -28,6 +28,7 @@ _REFUSED: Final = (
     repair.QUOTES,
     repair.VALUES,
     repair.COMMAS,
+    repair.NO_COMMA,
     doc.CUT_OFF,
     doc.JUNK,
     sources.CUT_OFF,

@@ -62,7 +62,7 @@ class Document:
     def resume(self, top: bytes) -> None:
         """Read on from between two events, in a text that opens with ``top``."""
         self.top = top
-        self._events()
+        self._events(follows_event=True)
         if top == b"{" and self.is_closed:
             self._object()
         self._rest()
@@ -71,11 +71,12 @@ class Document:
         """The keys of the top-level object, up to its end."""
         window = self.window
         is_first = not self.lists and not self.header
+        commas = window.commas
         while first := window.peek():
             if first == b"}":
                 window.at += 1
                 return
-            self.intake.repairs[JUNK] += not (is_first or window.passed_comma)
+            self.intake.repairs[JUNK] += not (is_first or window.commas > commas)
             is_first = False
             key = self._value() if first == b'"' else None
             if not isinstance(key, str) or window.peek() != b":":
@@ -83,6 +84,7 @@ class Document:
                     break
                 self.has_two_texts |= bool(self.lists)
                 self._events()
+                commas = window.commas
                 continue
             window.at += 1
             if window.peek() == b"[" and key == EVENTS_KEY:
@@ -91,6 +93,7 @@ class Document:
                 self._events()
             elif window.peek() != b"}":
                 self._header_value(key)
+            commas = window.commas
         self.intake.repairs[CUT_OFF] = 1
 
     def _another_list(self) -> None:
@@ -177,9 +180,9 @@ class Document:
                 self.intake.skipped[AFTER_END] += passed if self.lists else 0
                 return False
 
-    def _events(self) -> None:
+    def _events(self, *, follows_event: bool = False) -> None:
         before = self.intake.rows
-        self.is_closed = EventList(self.window, self.intake).read()
+        self.is_closed = EventList(self.window, self.intake).read(follows_event)
         self.lists.append(self.intake.rows - before)
         if not self.is_closed:
             self.intake.repairs[CUT_OFF] = 1

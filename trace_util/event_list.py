@@ -19,6 +19,7 @@ from trace_util.batch import BROKEN, Batch
 from trace_util.intake import Intake
 from trace_util.repair import (
     COMMAS,
+    NO_COMMA,
     STRUCTURAL,
     has_doubled_keys,
     mended_characters,
@@ -37,22 +38,17 @@ _BORDER = re.compile(rb"\}(?=\s*,\s*\{)")
 _BORDER_OR_END = re.compile(rb"\}(?=\s*,\s*\{|[\s,]*\]\s*(?:,\s*\"|\}|$)|[\s,]*$)")
 _SEPARATOR = re.compile(rb"\}\s*,\s*\{")
 _FIRST_KEY = re.compile(rb'\s*"[^"\\]{1,64}"')
-_CLOSING = ord("]")
+_EVENT_START = re.compile(rb'\{\s*"(?:ph|name|cat|pid|tid|ts|dur)"\s*:')
+_LIST_END = re.compile(rb'\](?=\s*(?:,\s*"|\}|$))')
+_OPENING, _CLOSING = b"{]"
 _ERROR_AT = re.compile(r"\(byte (\d+)\)")
 
 
 class _Outcome(NamedTuple):
     """What came of taking a stretch of text for whole events."""
 
-    kind: str  # "taken", "closed" (the list ends within it), "cut" (it ends too early) or "broken"
+    kind: str  # "taken", "closed" (so, and the list ends in it), "cut" (ends too early) or "broken"
     at: int = -1  # closed: behind the closing bracket; broken: at the first fault, -1 if unknown
-
-
-def _follows_comma(window: Window) -> bool:
-    at = window.at
-    while at and window.data[at - 1] in b" \t\r\n":
-        at -= 1
-    return window.data[at - 1 : at] == b","
 
 
 class EventList:
@@ -66,17 +62,45 @@ class EventList:
         self._broken_in_a_row = 0
         self._batch = Batch(intake)
         self._add: Callable[[bytes | memoryview], None] = intake.add
+        self._bare = (0, 0)  # a stretch without a border
+        self._commas = 0  # of the window's, up to the last event
+        self._wanted: int | None = 0  # commas before the next event; `None`: behind what was lost
 
-    def read(self) -> bool:
-        """Take in all events; False where the text ends before the list does."""
+    def read(self, follows_event: bool = False) -> bool:
+        """Take in all events; False where the text ends before the list does.
+
+        ``follows_event`` says that the text starts behind an event, and not behind the bracket.
+        """
         window = self.window
+        self._wanted, self._commas = int(follows_event), window.commas
+        if window.peek():
+            self._short_list()
         while first := window.peek():
+            self._note_commas(is_end=first == b"]")
             if first == b"]":
-                self.intake.repairs[COMMAS] += _follows_comma(window)
                 window.at += 1
                 return True
             self._chunk()
         return False
+
+    def _note_commas(self, is_end: bool = False) -> None:
+        """Count the commas too many, or the one too few, before an event or the end of the list."""
+        passed, self._commas = self.window.commas - self._commas, self.window.commas
+        if self._wanted is not None:
+            wanted = 0 if is_end else self._wanted
+            self.intake.repairs[COMMAS] += max(passed - wanted, 0)
+            self.intake.repairs[NO_COMMA] += max(wanted - passed, 0)
+        self._wanted = 1
+
+    def _short_list(self) -> None:
+        """Take in a list that ends soon, so that thousands of them are not each looked for far."""
+        window = self.window
+        end = min(window.at + _SALVAGE_BYTES, len(window.data))
+        if end < len(window.data) and window.data[window.at] != _CLOSING:
+            outcome = self._attempt(window.at, end)
+            if outcome.kind in ("taken", "closed"):
+                self._note_commas()
+                self._settled(outcome, end)
 
     def _chunk(self) -> None:
         """Take in the events of about one chunk."""
@@ -104,7 +128,6 @@ class EventList:
         if outcome.kind == "taken":
             self.window.at = end
         elif outcome.kind == "closed":
-            self._attempt(self.window.at, outcome.at - 1)
             self.window.at = outcome.at - 1
         elif outcome.kind == "broken":
             self._salvage(end)
@@ -154,7 +177,9 @@ class EventList:
             data[start - 1], data[end] = before, behind
         if outcome.kind == "closed":
             # The decoder tells what it found behind the list; the bracket is the last one before.
-            return _Outcome("closed", data.rindex(b"]", start, start + outcome.at - 2) + 1)
+            bracket = data.rindex(b"]", start, start + outcome.at - 2)
+            inner = self._attempt(start, bracket)
+            return _Outcome("closed", bracket + 1) if inner.kind == "taken" else inner
         return outcome if outcome.at < 0 else outcome._replace(at=start + outcome.at - 1)
 
     def _take(self, text: bytes | memoryview) -> _Outcome:
@@ -180,11 +205,15 @@ class EventList:
         mended = mended_characters(bytes(window.data[window.at : end]), self.intake.repairs)
         end = window.replace(end, mended)
         self._add = self._batch.hold
-        reach = end
+        self._bare = (0, 0)
+        reach, noted = end, window.at
         # The text is exchanged for what follows where it is given up.
         while (
             window.skip_filling() < end <= len(window.data) and window.data[window.at] != _CLOSING
         ):
+            if window.at != noted:
+                self._note_commas()
+                noted = window.at
             if reach:
                 reach = 2 * reach if self._stretch(end, reach) else 0
             else:  # as long as every event is broken there is no use in trying more than one
@@ -200,11 +229,27 @@ class EventList:
         outcome = self._attempt(start, stop)
         if outcome.kind in ("broken", "cut"):
             # All that lies before the fault, or before the last border if there is none.
-            stop = self._border(start, outcome.at if outcome.at > start else stop)
+            fault = outcome.at if outcome.at > start else stop
+            stop = self._border(start, fault)
             outcome = self._attempt(start, stop) if stop else outcome
+            if outcome.kind in ("broken", "cut"):
+                return self._events_before(fault, end)
         if outcome.kind == "taken":
             self._learn(stop)
-        return outcome.kind in ("taken", "closed") and self._settled(outcome, stop)
+        return self._settled(outcome, stop)
+
+    def _events_before(self, fault: int, end: int) -> bool:
+        """Take in the events at the window's start if a fault lies behind them, and not in them."""
+        window = self.window
+        behind = window.data.rfind(b"}", window.at, fault) + 1
+        if not behind or self._attempt(window.at, behind).kind != "taken":
+            return False
+        window.at = behind
+        if window.skip_filling() < end and window.data[window.at] not in b"{]":
+            text, junk = window.data, window.at
+            found = _EVENT_START.search(text, junk, end) or _LIST_END.search(text, junk, end)
+            self._drop(found.start() if found else end)
+        return True
 
     def _border(self, start: int, before: int) -> int:
         """The end of the last event in ``data[start:before]`` behind which another starts; or 0."""
@@ -213,7 +258,12 @@ class EventList:
             found = data.rfind(self._separator, start, before)
             if found >= 0:
                 return found + 1
-        return max((match.end() for match in _BORDER.finditer(data, start, before)), default=0)
+        if self._bare[0] <= start and before <= self._bare[1]:
+            return 0
+        found = max((match.end() for match in _BORDER.finditer(data, start, before)), default=0)
+        if not found:
+            self._bare = (start, before)
+        return found
 
     def _one_event(self, end: int) -> bool:
         """Take in the event at the window's start as it is (True), or mended; or drop it."""
@@ -226,8 +276,11 @@ class EventList:
                     self._learn(stop)
                     window.at = stop
                     return attempt == self._attempt
-                if outcome.kind == "closed" and attempt == self._attempt:
-                    return self._settled(outcome, stop)
+                if attempt == self._attempt:
+                    if outcome.kind == "closed":
+                        return self._settled(outcome, stop)
+                    if outcome.at > start and self._events_before(outcome.at, end):
+                        return True
                 if outcome.kind != "cut":
                     break  # the fault lies before this end, so a later one changes nothing
         self._drop(next(self._ends(start, end)))
@@ -260,7 +313,11 @@ class EventList:
         """Leave out the event at the window's start, up to where another list of events starts."""
         window = self.window
         another = EVENTS.search(window.data, window.at, end)
+        self._wanted = None
         end = another.end() if another else end
+        if window.data[window.at] != _OPENING:
+            event = _EVENT_START.search(window.data, window.at, end)
+            end = event.start() if event else end
         at_end = window.ended and end == len(window.data)
         self._batch.leave_out(LAST_EVENT if at_end else BROKEN)
         window.at = end

@@ -18,6 +18,7 @@ NUMBERS: Final = "NaN or infinite numbers"
 QUOTES: Final = "unescaped quotes"
 VALUES: Final = "missing or unreadable values"
 COMMAS: Final = "stray commas"
+NO_COMMA: Final = "missing commas"
 # After these, two texts may have met where one was mended.
 STRUCTURAL: Final = frozenset({QUOTES, VALUES, COMMAS})
 # These two are legal JSON, and Perfetto opens it.

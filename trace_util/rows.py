@@ -115,6 +115,7 @@ class _Loose(Struct, gc=False):
 
 _ITEMS = msgspec.json.Decoder(list[Raw])
 _LOOSE = msgspec.json.Decoder(_Loose)
+_ANY = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Decoders:
@@ -147,7 +148,7 @@ class Decoders:
 
     def _loosened(self, item: Raw, repairs: Counter[str], skipped: Counter[str]) -> Any:
         try:
-            loose = _LOOSE.decode(item)
+            loose = _loose(item)
         except msgspec.ValidationError:
             skipped["items that are no events"] += 1
             return None
@@ -169,6 +170,27 @@ class Decoders:
             return self._args.decode(text)
         except msgspec.DecodeError:
             return ExactArgs()
+
+
+def _loose(item: Raw) -> _Loose:
+    """An event of which nothing is taken for granted; no event is a ``ValidationError``."""
+    try:
+        return _LOOSE.decode(item)
+    except msgspec.ValidationError:
+        event = _ANY.decode(item)
+    # A number is too large to be read, which must not lose the others.
+    loose = _Loose(**{name: event[name] for name in ("ts", "dur", "args") if name in event})
+    for name in ("ph", "cat", "name", "pid", "tid"):
+        if name in event:
+            setattr(loose, name, _value(event[name]))
+    return loose
+
+
+def _value(text: Raw) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.ValidationError:
+        return bytes(text).decode()
 
 
 def _union(first: type, others: tuple[type, ...]) -> Any:

@@ -10,7 +10,7 @@ CHUNK_BYTES: Final = 1 << 20  # read and decoded at a time
 LARGEST_BYTES: Final = 64 << 20  # no event, and no value of the header, is longer than this
 MENDED_BYTES: Final = 4 << 20  # nor is a broken one that is worth mending: that takes 1 s a MB
 
-_FILLING = re.compile(rb"[\s,]*")
+_FILLING = re.compile(rb"[ \t\r\n,]*")
 
 
 class Window:
@@ -21,7 +21,7 @@ class Window:
         self.data = bytearray()
         self.at = 0
         self.ended = False
-        self.passed_comma = False  # the last time that :meth:`peek` was called
+        self.commas = 0  # passed over, in all
         self.text_bytes = 0  # of the whole text, so far
 
     def grow(self, least: int) -> bool:
@@ -43,11 +43,8 @@ class Window:
 
     def peek(self) -> bytes:
         """The next byte that is neither space nor comma; empty at the end."""
-        self.passed_comma = False
         while True:
-            before = self.at
             at = self.skip_filling()
-            self.passed_comma |= b"," in self.data[before:at]
             if at < len(self.data):
                 return bytes(self.data[self.at : self.at + 1])
             if not self.grow(CHUNK_BYTES):
@@ -57,6 +54,7 @@ class Window:
         """Move on over space and commas, as far as they are in memory; returns the position."""
         match = _FILLING.match(self.data, self.at)
         assert match is not None
+        self.commas += match[0].count(b",")
         self.at = match.end()
         return self.at
 
