@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_util.timeline import at_least, clip, covered_ns, union, union_ns, unions_ns
+from trace_util.timeline import at_least, clip, common, covered_ns, union, union_ns, unions_ns
 
 Pairs = list[tuple[int, int]]
 
@@ -76,6 +76,14 @@ def test_covered_time_of_each_stretch(pairs: Pairs, stretches: Pairs) -> None:
     found = covered_ns(union(*columns(pairs)), *columns(stretches))
     depth = covered(pairs)
     assert found.tolist() == [sum(d > 0 for d in depth[low:high]) for low, high in stretches]
+
+
+@given(intervals, intervals)
+def test_common_parts_are_those_that_both_cover(one: Pairs, other: Pairs) -> None:
+    first, second = union(*columns(one)), union(*columns(other))
+    parts = list(zip(*common(first.start_ns, first.end_ns, second), strict=True))
+    both = [min(a, b, 1) for a, b in zip(covered(one), covered(other), strict=True)]
+    assert covered(parts) == both  # once each
 
 
 @given(intervals, st.integers(0, 80), st.integers(0, 30))

@@ -87,7 +87,8 @@ def _evidence(scene: Scene) -> tuple[Value, ...]:
         count("unprofiled_steps", told.count if told else None),
         ns("step_mark", facts.median_step_ns),
         ns("step_gpu_busy", scene.step_gpu_ns),
-        share("step_gpu_busy_share", scene.unprofiled_share),
+        share("step_gpu_busy_share", scene.unprofiled_share),  # over 1: waits, or unlike clocks
+        ns("step_gpu_work", scene.step_work_ns),  # without collectives
         ns("window", facts.window_ns),
         share("gpu_busy_share", facts.busy_share),
         count("launches_per_step", None if launches is None else round(launches)),

@@ -1,36 +1,27 @@
-"""What bounds a run, and which numbers say so: the CPU's launches, arithmetic, memory, network."""
+"""What bounds a run, and which numbers say so: launches, input, arithmetic or memory."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
+from trace_util.bounds import time_by_bound, why_unknown
 from trace_util.findings.finding import Value, count, ns, share, text
-from trace_util.findings.scene import Scene
-from trace_util.kernel_names import decode
-from trace_util.roofline import KernelRate
+from trace_util.findings.idle import INPUT as FOR_INPUT
+from trace_util.findings.idle import SYNCHRONISE, idle_cause
+from trace_util.findings.scene import FULL, FULL_LEAVES, LONGEST, SEEN_HIDDEN, Scene
 from trace_util.wholeness import is_cut_off, left_out
 
 OVERHEAD, COMPUTE, MEMORY = "overhead-bound", "compute-bound", "memory-bound"
-NETWORK, COPIES = "communication-bound", "copy-bound"
+INPUT, COPIES = "input-bound", "copy-bound"
 KERNELS = "kernel-bound"  # by work on the GPU, which the trace does not let one tell apart
 UNDECIDED = "undecided"
 
-# Reasoned: below one half the GPU waits longer than it works, so that a faster launch can save more
-# than any faster kernel could.
+# Reasoned: below one half the GPU waits longer than it works.
 HALF = 0.5
-# Measured on an H200, torch 2.11 (the traces of traces/recorded): the GPU's share of the profiled
-# window is 1.2 to 4.4 times smaller than its share of the unprofiled step, most so for short steps.
-# What is below 1/10 with the profiler is below one half without it as well.
-INFLATION = 5.0
+# What the GPU is busy for may be so many times more without the profiler: a little more than was
+# seen. A share of the profiled window below 1/16 is then below one half without it as well.
+INFLATION = 8
 SURE = HALF / INFLATION
-
-# Kernels that do a handful of FLOPs on each number they move. The GPUs of the table do 20 to 400
-# FLOPs (fp32 to fp8) in the time that moves a byte, so these are bound by memory on all of them.
-MOVERS = (
-    "elementwise", "reduction", "softmax", "normalization", "copy", "pooling", "dropout", "index",
-    "loss", "interpolation", "foreach", "scan", "memset", "quantization",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,12 @@ class Regime:
 
 def regime(scene: Scene) -> Regime:
     """What bounds the run, judged from the step time without the profiler where it was recorded."""
-    return _nothing_recorded(scene) or _too_low(scene) or _overhead(scene) or _kernels(scene)
+    return (
+        _nothing_recorded(scene)
+        or _too_low(scene)
+        or (_unprofiled(scene) if scene.unprofiled_share is not None else _profiled(scene))
+        or _kernels(scene)
+    )
 
 
 def _nothing_recorded(scene: Scene) -> Regime | None:
@@ -108,26 +104,90 @@ def _told_of_file(scene: Scene) -> tuple[Value, ...]:
     return (count("left_out", sum(found.values())), text("reasons", ", ".join(found)))
 
 
-def _overhead(scene: Scene) -> Regime | None:
-    facts = scene.facts
-    told, measured = facts.unprofiled_step, scene.unprofiled_share
-    if told is not None and measured is not None:
-        if measured >= HALF:
-            return None
+_BELOW = f"below 90 % of the unprofiled step (measured: full steps leave at most {FULL_LEAVES:.0%})"
+_NEITHER = "neither that nor the CPU alone bounds the run: "
+
+
+def _unprofiled(scene: Scene) -> Regime | None:
+    """Judged from the step's time without the profiler; ``None`` where the GPU fills it."""
+    told, most = scene.facts.unprofiled_step, scene.unprofiled_share
+    least = scene.unprofiled_work_share
+    assert told is not None and most is not None and least is not None
+    values = (
+        ns("gpu", scene.step_gpu_ns),
+        ns("step", told.median_ns),
+        share("part", most),
+        ns("fastest", told.min_ns),
+    )
+    if least > LONGEST:
         return Regime(
-            OVERHEAD,
-            "the GPU works {gpu} of each {step} step ({part}) and waits for the CPU the rest of it",
-            (ns("gpu", scene.step_gpu_ns), ns("step", told.median_ns), share("part", measured)),
-            "below 50 % of the unprofiled step: reasoned",
+            UNDECIDED,
+            "the GPU works {gpu} in a recorded step, which without the profiler takes {step} in "
+            "all: they were not alike, and the GPU's share of a step is not known",
+            values,
+            "over 110 % of the unprofiled step (measured: full steps reach 106 %)",
         )
-    part = scene.busy_share
-    if part is None or part >= HALF:
+    if least >= FULL:
+        return None
+    if most >= FULL:
+        return _one_rank(scene, told.median_ns)
+    works = "the GPU works {gpu} of each {step} step ({part})"
+    if scene.has_collectives:
+        works = works.replace("works", "works at most", 1)
+        works = works.replace("({part})", "({part}, waits in collectives included)")
+    if scene.fills_the_fastest_step:
+        why = ", but fills the fastest, {fastest}; " + _NEITHER + "the CPU's speed varies"
+        return Regime(UNDECIDED, works + why, values, _BELOW)
+    if scene.facts.graph_launches and most >= HALF:
+        why = "; its kernels are replayed by graphs, and whether the rest passes on the CPU or on "
+        why += "the GPU, between two replays, the trace does not tell"
+        return Regime(UNDECIDED, works + why, values, _BELOW)
+    cause = idle_cause(scene)
+    if cause == SYNCHRONISE:
+        why = "; " + _NEITHER + "the CPU waits for the GPU, and then the GPU for the CPU"
+        return Regime(UNDECIDED, works + why, values, _BELOW)
+    if cause == FOR_INPUT:
+        why = ", and waits most of the rest while the CPU waits for the data loader"
+        return Regime(INPUT, works + why, values, _BELOW)
+    return Regime(OVERHEAD, works + " and waits for the CPU the rest of it", values, _BELOW)
+
+
+def _one_rank(scene: Scene, step_ns: float) -> Regime:
+    """What one rank of a job tells that spends long in collectives."""
+    return Regime(
+        UNDECIDED,
+        "the GPU works {work} of each {step} step ({part}) besides its collectives, which sent or "
+        "waited for a later rank: one rank does not tell which. Look at the job: give summary the "
+        "traces of all its ranks",
+        (
+            ns("work", scene.step_work_ns),
+            ns("step", step_ns),
+            share("part", scene.unprofiled_work_share),
+        ),
+        "90 % of the unprofiled step is reached with collectives, and not without",
+    )
+
+
+def _profiled(scene: Scene) -> Regime | None:
+    """Judged from the profiled window alone; ``None`` where the GPU fills it."""
+    most, least = scene.busy_share, scene.work_share
+    if most is None or least is None or least >= FULL:
         return None
     values = (
         *_window(scene),
         share("unknown", scene.unknown_idle_share),
+        share("work", least),
     )
     busy = _busy(scene)
+    if most >= FULL:
+        return Regime(
+            UNDECIDED,
+            busy + ", but only {work} of it with other work than collectives, which sent or waited "
+            "for a later rank: one rank does not tell which. Look at the job: give summary the "
+            "traces of all its ranks",
+            values,
+            "90 % of the window is reached with collectives, and not without",
+        )
     if not scene.idle_is_explained:
         return Regime(
             UNDECIDED,
@@ -136,20 +196,28 @@ def _overhead(scene: Scene) -> Regime | None:
             values,
             "over half of the idle time without a launch that ends it",
         )
-    if part < SURE:
+    if idle_cause(scene) == FOR_INPUT:
+        return Regime(
+            INPUT,
+            busy + ", and idle most of the rest while the CPU waits for the data loader",
+            values,
+            "below 90 % of the profiled window; the largest part of the idle time",
+        )
+    hidden = f"profiling was seen to lower it up to {SEEN_HIDDEN:g} times"
+    if most < SURE:
         return Regime(
             OVERHEAD,
-            busy + "; even 5 times that, the most that profiling was seen to hide, would leave it "
-            "idle for more than half of the time",
+            busy + f"; even {INFLATION} times that, more than profiling was seen to hide, would "
+            "leave it idle for more than half of the time",
             values,
-            "below 10 % of the profiled window: profiling was seen to lower it up to 4.4 times",
+            f"below {SURE:.2%} of the profiled window: {hidden}",
         )
     return Regime(
         UNDECIDED,
         busy + ", but profiling slows the CPU: without the step's time outside the profiler one "
         "cannot tell whether the CPU or the GPU bounds the run",
         values,
-        "10 to 50 % of the profiled window: profiling was seen to lower it up to 4.4 times",
+        f"{SURE:.2%} to 90 % of the profiled window: {hidden}",
     )
 
 
@@ -176,74 +244,42 @@ def _window(scene: Scene) -> tuple[Value, ...]:
     )
 
 
-def time_by_bound(scene: Scene) -> Counter[str]:
-    """GPU time in ns by its bound: ``compute``, ``memory``, ``network``, ``copies``, ``unknown``.
-
-    Without recorded shapes a kernel is counted by its role where that settles it.
-    """
-    found: Counter[str] = Counter()
-    for rate in scene.rates:
-        found[_bound(rate)] += rate.total_ns
-    for copy in scene.facts.copies:
-        found["memory" if copy.kind == "DtoD" else "copies"] += copy.total_ns
-    found["memory"] += sum(one.total_ns for one in scene.facts.memsets)
-    return +found
-
-
-def _bound(rate: KernelRate) -> str:
-    role = decode(rate.name).role
-    if role == "communication":
-        return "network"
-    if role in MOVERS:
-        return "memory"
-    return rate.bound or "unknown"
-
-
 _NAMES = {
     "compute": (COMPUTE, "kernels whose arithmetic takes longer than their memory traffic"),
     "memory": (MEMORY, "kernels and copies that wait for the GPU's memory"),
-    "network": (NETWORK, "collectives between GPUs, waits for later ranks included"),
     "copies": (COPIES, "copies between the host and the GPU"),
     "unknown": (KERNELS, "kernels whose FLOPs and bytes the trace does not tell ({why})"),
 }
 
 
 def _kernels(scene: Scene) -> Regime:
-    """What most of the GPU's time goes to, and how full it is."""
+    """What most of the GPU's time besides collectives goes to, and how full it is."""
     times = time_by_bound(scene)
+    times.pop("network", None)
     total = sum(times.values())
     if not total:
         return Regime(None, "no GPU event has a duration", ())
     most, spent = times.most_common(1)[0]
     name, what = _NAMES[most]
-    values = [share("most", spent / total), text("why", _why_unknown(scene))]
-    told = scene.facts.unprofiled_step
-    if told is not None and scene.unprofiled_share is not None:
+    values = [share("most", spent / total), text("why", why_unknown(scene))]
+    told, part = scene.facts.unprofiled_step, scene.unprofiled_work_share
+    if told is not None and part is not None:
         # The time of the step is another run's than that of the GPU's work, which may be longer.
         full = "the GPU works all the time ({gpu} of work a step; a step takes {step})"
-        part = "the GPU works {gpu} of each {step} step ({part})"
-        busy = full if scene.unprofiled_share >= 1 else part
+        busy = full if part >= 1 else "the GPU works {gpu} of each {step} step ({part})"
         values += [
-            ns("gpu", scene.step_gpu_ns),
+            ns("gpu", scene.step_work_ns),
             ns("step", told.median_ns),
-            share("part", scene.unprofiled_share),
+            share("part", part),
         ]
     else:
         busy = _busy(scene)
         values += _window(scene)
+    its = "that" if scene.has_collectives else "its"
+    aside = " besides its collectives" if scene.has_collectives else ""
     return Regime(
         name,
-        busy + ", {most} of its time in " + what,
+        busy + aside + f", {{most}} of {its} time in " + what,
         tuple(values),
         "the largest part of the GPU's time; a kernel counts where its share of the peak is higher",
     )
-
-
-def _why_unknown(scene: Scene) -> str:
-    """The commonest reason, by time, for kernels without a bound."""
-    reasons: Counter[str] = Counter()
-    for rate in scene.rates:
-        if _bound(rate) == "unknown":
-            known = rate.work.flops is not None or rate.work.size_bytes is not None
-            reasons["unknown GPU" if known else rate.work.reason] += rate.total_ns
-    return reasons.most_common(1)[0][0] if reasons else ""

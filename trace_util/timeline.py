@@ -138,6 +138,21 @@ def covered_ns(busy: Union, low_ns: Nanoseconds, high_ns: Nanoseconds) -> Nanose
     return until(np.maximum(high_ns, low_ns)) - until(low_ns)
 
 
+def common(
+    start_ns: Nanoseconds, end_ns: Nanoseconds, others: Union
+) -> tuple[Nanoseconds, Nanoseconds]:
+    """The parts of intervals, in order and disjoint, that a union covers."""
+    if not len(start_ns) or not len(others.start_ns):
+        return start_ns[:0], end_ns[:0]
+    edges = np.sort(np.concatenate((start_ns, end_ns, others.start_ns, others.end_ns)))
+    low, high = edges[:-1], edges[1:]
+    kept = low < high
+    for starts, ends in ((start_ns, end_ns), (others.start_ns, others.end_ns)):
+        index = np.searchsorted(starts, low, side="right") - 1
+        kept &= (index >= 0) & (ends[index] > low)
+    return low[kept], high[kept]
+
+
 def at_least(start_ns: Nanoseconds, end_ns: Nanoseconds, depth: int) -> int:
     """The time during which at least ``depth`` of the intervals are open at once."""
     # With both sorted, the n-th time that so many are open begins no earlier than start n + depth

@@ -1,8 +1,10 @@
 """What bounds this run, which numbers say so, and what to do next.
 
-overhead-bound: the GPU waits for the CPU's launches; compute-bound, memory-bound: for arithmetic or
-for memory; communication-bound, copy-bound: for collectives or copies; kernel-bound: for kernels
-that the trace does not let one tell apart; undecided: the profiler may be what slows the run.
+overhead-bound: the GPU waits for the CPU's launches; input-bound: for the data loader. Where it is
+busy for nine tenths of the time and more: compute-bound, memory-bound: with arithmetic or memory;
+copy-bound: with copies from and to the host; kernel-bound: with kernels that the trace does not let
+one tell apart. undecided: neither the GPU nor the CPU alone bounds the run, the profiler may be
+what slows it, or collectives may send or wait.
 
 The ranks of a job are explained together: who is slow in which step and why, and what communication
 costs.

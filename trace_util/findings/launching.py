@@ -10,12 +10,10 @@ from trace_util.calls import Call
 from trace_util.events import Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, share, text
 from trace_util.findings.finding import Kind as FindingKind
-from trace_util.findings.scene import Scene
+from trace_util.findings.idle import INPUT, idle_cause
+from trace_util.findings.scene import FULL, FULL_LEAVES, SEEN_HIDDEN, Scene
 from trace_util.tally import spread
 
-# Measured on an H200 (traces/recorded): the steps that keep the GPU busy reach 97 to 100 % of the
-# unprofiled step time, so a tenth of it idle is more than their spread.
-FULL = 0.9
 # Reasoned: below one half the GPU waits longer than it works.
 HALF = 0.5
 # Reasoned: a graph saves the CPU's work for all launches of a step but one.
@@ -42,10 +40,10 @@ def gpu_waits(scene: Scene) -> Iterator[Finding]:
         return
     if not scene.is_unprofiled and not scene.idle_is_explained:
         return  # launches are missing from the trace, and with them the work of the steps
+    if idle_cause(scene) == INPUT:
+        return  # the data loader's finding
     told = scene.facts.unprofiled_step
     fastest = told.min_ns if told else None
-    # Where the fastest step is full, the CPU is fast enough at its best: its speed varies.
-    varies = fastest is not None and scene.step_gpu_ns >= FULL * fastest
     values = (
         ns("idle", step - scene.step_gpu_ns),
         ns("step", step),
@@ -57,16 +55,18 @@ def gpu_waits(scene: Scene) -> Iterator[Finding]:
     yield Finding(
         "overhead-bound" if part < HALF else "gpu-waits",
         FindingKind.COST,
-        "{idle} of each {step} step ({part}) the GPU has nothing to do: {launches:launch/launches} "
-        "a step, {each} of the step for each"
+        ("at least " if scene.has_collectives else "")
+        + "{idle} of each {step} step ({part}) the GPU has nothing to do: "
+        "{launches:launch/launches} a step, {each} of the step for each"
         + (
             "; the fastest, {fastest}, leaves no such time: the CPU's speed varies"
-            if varies
+            if scene.fills_the_fastest_step
             else ""
         ),
         values,
-        "over 10 % of the unprofiled step (measured: full steps leave at most 3 %), or over 90 % "
-        "of a profiled one (measured: profiling makes the GPU's share up to 4.4 times smaller)",
+        f"over 10 % of the unprofiled step (measured: full steps leave at most {FULL_LEAVES:.0%}), "
+        "or over 90 % of a profiled one (measured: profiling makes the GPU's share up to "
+        f"{SEEN_HIDDEN:g} times smaller)",
         "launch less often and more at once: a larger batch" + _other_means(scene),
     )
 

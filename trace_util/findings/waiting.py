@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +11,7 @@ from trace_util.calls import waits
 from trace_util.events import CALL_KINDS, Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, share, size, text
 from trace_util.findings.finding import Kind as FindingKind
+from trace_util.findings.idle import loader_rows
 from trace_util.findings.scene import Scene
 from trace_util.kernel_names import decode
 from trace_util.tally import distinct
@@ -20,8 +20,6 @@ from trace_util.timeline import clip, union_ns
 # `.item()`, `float(tensor)`, `if tensor:`, `tensor.tolist()` end in _local_scalar_dense; the others
 # need the number of true elements on the host before they can allocate their output.
 _SYNCHRONISING = ("aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select")
-# torch/utils/data/dataloader.py wraps each fetch in a range of this name.
-_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
 # Reasoned: a tenth of the window is what a faster loader can give back; less is hidden elsewhere.
 LOADER_SHARE = 0.1
 # Reasoned: less of the window changes nothing that one would feel.
@@ -143,10 +141,7 @@ def _copies(scene: Scene, direction: str) -> NDArray[np.int64]:
 def data_loader(scene: Scene) -> Iterator[Finding]:
     """The main thread waits for the next batch."""
     events, facts = scene.trace.events, scene.facts
-    names = [i for i, name in enumerate(scene.trace.names) if _LOADER.match(name)]
-    if not names:
-        return
-    rows = scene.named(np.flatnonzero(events.is_kind(Kind.USER_ANNOTATION, Kind.CPU_OP)), names)
+    rows = loader_rows(scene)
     start, end = facts.window_start_ns, facts.window_end_ns
     if not len(rows) or start is None or end is None or end <= start:
         return
