@@ -27,6 +27,7 @@ from trace_util.claims import LESSON_CLAIMS, Check, check
 from trace_util.claims.verdict import ClaimCheck
 from trace_util.events import TraceError
 from trace_util.reader import read_trace
+from trace_util.reading import reading_of
 
 H200 = RECORDED / "nvidia-h200"
 
@@ -335,6 +336,21 @@ def test_hand_written_kernel_beside_inductors(tmp_path: Path) -> None:
 
     assert [with_steps(twice, 0.1), with_steps(twice, 10)] == ["differs", "holds"]
     assert with_steps(as_it_is, 0.1) == "unseen"  # three runs of each kernel are no proof
+
+
+def test_compute_bound_is_what_explain_calls_so(tmp_path: Path) -> None:
+    """The kernels are made shorter than the CPU's dispatch, so that the share decides."""
+    short = scale(0.4, "kernel")
+    gpu = reading_of(read_trace(broken_copy(recorded(LARGE), tmp_path, short))).gpu_step()
+    assert gpu is not None
+
+    def verdict(step_us: float) -> str:
+        told = {"median": step_us, "min": step_us, "max": step_us, "n": 100, "clock": "wall"}
+        edit = together(short, set_run(unprofiled_step_us=told))
+        return verdicts(checked(broken_copy(recorded(LARGE), tmp_path, edit)))["1.2"]
+
+    full = gpu.median_ns / 1000 / 0.9
+    assert [verdict(full * 0.999), verdict(full * 1.001)] == ["holds", "contradicted"]
 
 
 @pytest.mark.parametrize(

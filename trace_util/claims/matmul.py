@@ -10,14 +10,13 @@ from trace_util.claims.queries import query_before_gemm
 from trace_util.claims.scene import Scene
 from trace_util.claims.verdict import Ruling, contradicted, differs, holds, unseen
 from trace_util.evidence import Evidence
+from trace_util.findings.scene import FULL
 from trace_util.kernel_names import decode
 from trace_util.reading import Reading
 
 SMALL, LARGE = 64, 4096
 # "A few percent": the published A100 run had 1 %, an H200 2 to 3 %.
 FEW_PERCENT = 0.1
-# Without the profiler a compute-bound step takes its kernels' time and little else.
-MOSTLY = 0.8
 # A window that is dead beside the others: the published run had 228 us against 5.
 DEAD = 2.0
 # How far the clocks of CPU and GPU may lie apart in one trace; kernels are seen to begin up to some
@@ -65,7 +64,7 @@ def compute_bound(scene: Scene) -> Ruling:
     ]
     if alone:
         seen.append(Evidence("a step without the profiler, median", alone.median_ns, "ns"))
-        if gpu.median_ns >= MOSTLY * alone.median_ns:
+        if gpu.median_ns >= FULL * alone.median_ns:
             hidden = "judged without the profiler, which slows the CPU so that it hides this"
             return holds(*seen, note=hidden if gpu.median_ns < cpu.median_ns else "")
     if gpu.median_ns > cpu.median_ns:
