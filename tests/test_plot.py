@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 import pytest
 from contrast import contrast
 from msgspec.structs import replace
+from rank_traces import rank_document
 
 from trace_util.cli import main
 from trace_util.events import GPU_KINDS, TraceError
 from trace_util.facts import trace_facts
 from trace_util.links import HOST_KINDS, link
+from trace_util.merge import merge_traces
 from trace_util.plot.callouts import Wish, placed
 from trace_util.plot.figure import timeline
 from trace_util.plot.lanes import View, panel_of
@@ -127,6 +129,32 @@ def test_every_event_of_the_window_is_in_a_bar_and_every_launch_has_its_arrow(pa
     assert [mark.name for mark in panel.marks] == [step.name for step in facts.steps]
     idle = sum(gap.end_ns - gap.start_ns for gap in panel.idle)
     assert idle == int(facts.gaps.duration_ns.sum())
+
+
+def test_ranks_that_share_a_device_number_have_lanes_of_their_own(tmp_path: Path) -> None:
+    # Ranks 0 and 8 of two nodes: each runs on its node's GPU 0, on stream 7 and on NCCL's 20.
+    paths = []
+    for rank in (0, 8):
+        paths.append(str(tmp_path / f"rank{rank}.json"))
+        Path(paths[-1]).write_text(json.dumps(rank_document(rank, 9)), encoding="utf-8")
+    merge_traces(paths, tmp_path / "job.json")
+    trace = read_trace(tmp_path / "job.json")
+    links = link(trace)
+    facts = trace_facts(trace, links)
+    panel = panel_of(trace, links, facts, View(), resolution_ns=2000)
+    lanes = [lane for lane in panel.lanes if lane.is_gpu]
+    assert [lane.title for lane in lanes] == [
+        "rank 0 stream 7",
+        "rank 0 stream 20",
+        "rank 8 stream 7",
+        "rank 8 stream 20",
+    ]
+    assert {lane.depth for lane in lanes} == {1}  # nothing overlaps on a stream
+    assert len(panel.idle) == len(facts.gaps.duration_ns)
+    assert {gap.lanes for gap in panel.idle} == {
+        tuple(at for at, lane in enumerate(panel.lanes) if lane.title.startswith(rank))
+        for rank in ("rank 0 ", "rank 8 ")
+    }
 
 
 def test_the_figure_of_a_matmul_names_what_the_lesson_speaks_of() -> None:

@@ -179,16 +179,22 @@ def _idle(
     inside = np.flatnonzero((gaps.start_ns < end_ns) & (gaps.end_ns > start_ns))
     found = []
     for i in inside.tolist():
-        device = facts.devices[int(gaps.device[i])].device
+        device = facts.devices[int(gaps.device[i])]
         lanes = tuple(
             at
             for at, row in enumerate(rows)
-            if row.is_gpu and int(trace.events.device[row.events[0]]) == device
+            if row.is_gpu and _device(trace, row) == (device.device, device.process)
         )
         low, high = max(int(gaps.start_ns[i]), start_ns), min(int(gaps.end_ns[i]), end_ns)
         if lanes:
             found.append(Idle(low, high, Cause(int(gaps.cause[i])), lanes))
     return tuple(found)
+
+
+def _device(trace: Trace, row: Row) -> tuple[int, str | int]:
+    """The number of a lane's device and its row in the trace: merged ranks may share a number."""
+    first = row.events[0]
+    return int(trace.events.device[first]), trace.processes[int(trace.events.process[first])]
 
 
 def _arrows(

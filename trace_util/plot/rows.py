@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trace_util.correlation import device_key
 from trace_util.events import GPU_KINDS, Ints, Trace
 from trace_util.links import HOST_KINDS, Links
 from trace_util.nesting import nearest
@@ -91,15 +92,15 @@ def gpu_rows(
     """The busiest streams in the order of device and stream, and what is left out."""
     events = trace.events
     gpu = np.flatnonzero(events.is_kind(*GPU_KINDS) & (roles > Role.NONE))
-    devices = len(np.unique(events.device[gpu]))
     rows = _inside(trace, gpu, start_ns, end_ns)
-    streams = _groups(events.device[rows], events.thread[rows])
+    streams = _groups(device_key(events, rows), events.thread[rows])
     streams.sort(key=lambda members: -int(events.duration_ns[rows[members]].sum()))
     more = len(streams) - MOST_STREAMS
     shown = sorted(streams[:MOST_STREAMS], key=lambda members: int(members[0]))
     shown.sort(
         key=lambda members: (
             int(events.device[rows[members[0]]]),
+            int(events.process[rows[members[0]]]),
             _stream(trace, int(rows[members[0]])),
         )
     )
@@ -107,7 +108,7 @@ def gpu_rows(
     for members in shown:
         mine = rows[members]
         mine = mine[np.argsort(events.start_ns[mine], kind="stable")]
-        title = _stream_title(trace, int(mine[0]), devices)
+        title = _stream_title(trace, int(mine[0]), gpu)
         found.append(
             Row(title, True, mine, _overlap_depths(events.start_ns[mine], events.end_ns[mine]))
         )
@@ -157,9 +158,21 @@ def _stream(trace: Trace, row: int) -> int:
     return stream if stream >= 0 else int(trace.events.thread[row])
 
 
-def _stream_title(trace: Trace, row: int, devices: int) -> str:
-    stream = int(trace.events.stream[row])
-    device = f"GPU {int(trace.events.device[row])}" if devices > 1 else "GPU"
+def _stream_title(trace: Trace, row: int, gpu: Indexes) -> str:
+    """``GPU stream 7``, with the device's number where there are several.
+
+    Ranks that were merged may each have a device 0; then the rank, or else the row in the trace,
+    tells them apart.
+    """
+    events = trace.events
+    stream, number = int(events.stream[row]), int(events.device[row])
+    devices = len(np.unique(device_key(events, gpu)))
+    device = f"GPU {number}" if devices > 1 else "GPU"
+    if devices > len(np.unique(events.device[gpu])):
+        process = trace.processes[int(events.process[row])]
+        # trace_util.merge names the row "rank 1: GPU 0".
+        rank = trace.process_names.get(process, "").partition(":")[0]
+        device = clean(rank or f"{device} (row {process})")
     if stream < 0:
         return device
     return f"{device} stream {stream}"
