@@ -214,9 +214,10 @@ def explanation_json(trace: Trace, found: Explanation) -> dict[str, Any]:
     its ``threshold``; ``evidence`` and ``window``, lists of ``{name, value, unit}``; ``roofline``
     (why there are no shares of a peak, else ``null``), ``peak_source`` (URL) and ``peak_note``
     (what is to be known of it); ``kernels`` with counts, FLOPs, bytes and rates of each name, op
-    and shapes (``may_be_cached``: some of the bytes may never leave the L2 cache); ``findings``, each with ``id``, ``kind``, ``claim``, ``evidence``, ``threshold``,
-    ``next_step`` and ``rows``, the positions of the events that show it in the file's list of
-    events. Times are in microseconds, rates a second, shares 0 to 1.
+    and shapes (``may_be_cached``: some of the bytes may never leave the L2 cache); ``findings``,
+    each with ``id``, ``kind``, ``claim``, ``evidence``, ``threshold``, ``next_step`` and ``rows``,
+    the positions of the events that show it in the file's list of events. Times are in
+    microseconds, rates a second, shares 0 to 1.
     """
     return {
         "file": found.path,
