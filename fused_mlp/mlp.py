@@ -103,20 +103,24 @@ class FusedMLP(nn.Module):
     def plan(self, tokens: int) -> Plan:
         """What `forward` would run, here and now, for an x `[tokens, dim]` of the weights' dtype
         that requires no gradients: under this grad mode and this autocast."""
-        return _plan(*self._problem(tokens, self.gate_up.dtype, False))
+        return _plan(*self._problem(tokens, self.gate_up))
 
-    def _problem(self, tokens: int, inputs: torch.dtype, graded: bool) -> tuple[Any, ...]:
-        weight, kind = self.gate_up, self.gate_up.device.type
-        if torch.is_grad_enabled():
-            graded = graded or weight.requires_grad or self.down.weight.requires_grad
-        graded = graded or has_tangent(weight)
+    def _problem(self, tokens: int, x: Tensor) -> tuple[Any, ...]:
+        """What decides between kernels. Of `x`, dtype and derivatives count."""
+        weight = self.gate_up
+        dtype, device = weight.dtype, weight.device
+        graded = (
+            has_tangent(x, weight)
+            or torch.is_grad_enabled()
+            and (x.requires_grad or weight.requires_grad or self.down.weight.requires_grad)
+        )
+        kind = device.type
         casts = kind != "meta" and torch.is_autocast_enabled(kind)
-        cast = torch.get_autocast_dtype(kind) if casts else weight.dtype
-        return tokens, self.dim, self.hidden, weight.dtype, weight.device, graded, inputs, cast
+        cast = torch.get_autocast_dtype(kind) if casts else dtype
+        return tokens, self.dim, self.hidden, dtype, device, graded, x.dtype, cast
 
     def forward(self, x: Tensor) -> Tensor:
-        graded = torch.is_grad_enabled() and x.requires_grad or has_tangent(x)
-        problem = self._problem(x.numel() // self.dim, x.dtype, graded)
+        problem = self._problem(x.numel() // self.dim, x)
         # A compiler looks through caches, with a warning, and cannot word reasons.
         kernels, _ = _choice(*problem) if torch.compiler.is_compiling() else _plan(*problem)
         if kernels == "fused":
