@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from trace_text import LAYOUTS, complete, document, kernel, names, read
 
-from trace_util import event_list
+from trace_util import event_list, salvage
 from trace_util.events import Trace
 from trace_util.intake import Intake
 
@@ -105,7 +105,7 @@ def test_thousands_of_short_lists_are_not_each_looked_for_to_the_end(
     trace = read(tmp_path, "{" + ", ".join([member] * 3000) + "}")
     assert len(trace.events) == 3000
     assert trace.repairs == {"further values of traceEvents": 2999}
-    assert sum(given) < 3000 * 2 * event_list._SALVAGE_BYTES
+    assert sum(given) < 3000 * 2 * salvage.STRETCH_BYTES
 
 
 @pytest.mark.parametrize("number", ["1e999", "1" + "0" * 5000])

@@ -10,7 +10,7 @@ import pytest
 from trace_text import complete, document, kernel, names, native, read, written
 
 from trace_util import document as document_module
-from trace_util import event_list
+from trace_util import salvage
 from trace_util.events import TraceError
 from trace_util.reader import read_trace
 
@@ -78,7 +78,7 @@ def test_an_event_nested_too_deeply_is_left_out(tmp_path: Path) -> None:
 def test_reading_gives_up_after_many_broken_events_in_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_list, "_MOST_BROKEN", 5)
+    monkeypatch.setattr(salvage, "_MOST_BROKEN", 5)
     sound, broken = json.dumps(kernel()), '{"ph" "X"}'
     few = f"[{sound}, {broken}, {broken}, {sound}, {broken}, {broken}, {broken}, {sound}]"
     trace = read(tmp_path, few)
@@ -171,7 +171,7 @@ def test_mending_takes_no_more_than_it_is_worth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """What is broken and too large to be worth the time is left out unmended."""
-    for module in (document_module, event_list):
+    for module in (document_module, salvage):
         monkeypatch.setattr(module, "MENDED_BYTES", 1 << 18)
     begin, part, end = HUGE[what]
     small, large = (
@@ -193,4 +193,4 @@ def test_ten_thousand_broken_events_end_the_reading(tmp_path: Path) -> None:
     trace = read(tmp_path, text)
     assert names(trace) == ["k"]
     assert trace.skipped["broken events"] == 10_000
-    assert trace.skipped[event_list.GIVEN_UP] > 0
+    assert trace.skipped[salvage.GIVEN_UP] > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from trace_util import batch, event_list, impossible, repair, sources
+from trace_util import batch, impossible, repair, salvage, sources
 from trace_util import document as doc
 from trace_util.document import Document
 from trace_util.intake import NO_DURATION, NO_START, Intake
@@ -38,7 +38,7 @@ _MOST_NAMED: Final = 5  # lists, or keys, of which one sentence tells
 
 # What slim and merge write into the header of a copy beside what they made it of.
 SOURCE_INCOMPLETE: Final = "source_incomplete"
-BROKEN: Final = (batch.BROKEN, event_list.LAST_EVENT, event_list.GIVEN_UP, doc.HEADER)
+BROKEN: Final = (batch.BROKEN, salvage.LAST_EVENT, salvage.GIVEN_UP, doc.HEADER)
 IMPOSSIBLE: Final = (
     impossible.NO_TIME,
     impossible.NEGATIVE,

@@ -182,7 +182,7 @@ class Document:
 
     def _events(self, *, follows_event: bool = False) -> None:
         before = self.intake.rows
-        self.is_closed = EventList(self.window, self.intake).read(follows_event)
+        self.is_closed = EventList(self.window, self.intake, follows_event).read()
         self.lists.append(self.intake.rows - before)
         if not self.is_closed:
             self.intake.repairs[CUT_OFF] = 1

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from trace_util.batch import BROKEN
 from trace_util.document import CUT_OFF, Document
-from trace_util.event_list import GIVEN_UP, LAST_EVENT
 from trace_util.intake import Intake
+from trace_util.salvage import GIVEN_UP, LAST_EVENT
 from trace_util.sources import Source
 
 # What one process reads in the time that another takes to start (0.2 s).

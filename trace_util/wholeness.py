@@ -6,8 +6,8 @@ from typing import Final
 
 from trace_util import document, sources
 from trace_util.cautions import BROKEN, IMPOSSIBLE, TWO_WRITERS, is_of_incomplete
-from trace_util.event_list import LAST_EVENT
 from trace_util.events import Trace
+from trace_util.salvage import LAST_EVENT
 
 _NO_END: Final = (document.CUT_OFF, sources.CUT_OFF)
 
