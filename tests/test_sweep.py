@@ -15,6 +15,7 @@ from trace_util.cli import main
 from trace_util.plot.scene import Box
 from trace_util.plot.sweep import draw_sweep, sweep_scene
 from trace_util.report.sweep import crossover, flops_per_s, table
+from trace_util.report.text import Style
 
 
 def point(value: int, step_us: float, busy_us: float | None, regime: str) -> dict:
@@ -51,8 +52,21 @@ def test_table_has_a_line_for_each_size():
     assert [line.split()[0] for line in lines[1:]] == ["1,000", "2,000", "4,000"]
     assert lines[3].split() == [
         "4,000", "256.0", "255.0", "257.0", "512.0", "250.0", "2", "500", "50.0", "%",
-        "compute-bound",
+        "compute",
     ]  # fmt: skip
+    narrow = table(RESULT, Style(width=80)).splitlines()  # without least and most
+    assert narrow[3].split() == [
+        "4,000",
+        "256.0",
+        "512.0",
+        "250.0",
+        "2",
+        "500",
+        "50.0",
+        "%",
+        "compute",
+    ]
+    assert max(map(len, narrow)) <= 80 < max(map(len, lines)) <= 100
 
 
 def test_crossover_names_the_sizes_of_each_regime():

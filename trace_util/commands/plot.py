@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the figure; returns 0."""
+    import sys
     from pathlib import Path
 
     from trace_util.files import once
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.report.hints import say
     from trace_util.report.replacing import is_figure, require_replaceable
     from trace_util.report.sweep import crossover, table
-    from trace_util.report.text import Style
+    from trace_util.report.text import style_of
     from trace_util.sweeps import sweep_in
 
     view = view_of(args)
@@ -60,6 +61,6 @@ def run(args: argparse.Namespace) -> int:
     write_figure(scene, output, args.theme)
     print(output)
     if sweep is not None:
-        print(f"\n{table(sweep, Style(width=120))}\n{crossover(sweep)}")
+        print(f"\n{table(sweep, style_of(sys.stdout))}\n{crossover(sweep)}")
     say(f"{output}: {scene.width:.0f} x {scene.height:.0f} px")
     return 0

@@ -21,7 +21,8 @@ from ..links import link
 from ..plot.sweep import draw_sweep
 from ..reader import read_trace
 from ..report import sweep as report
-from ..report.text import clean
+from ..report.text import clean, style_of
+from ..steps import sound_steps
 from ..tally import middle
 from .folders import require_writable
 from .output import say, section
@@ -71,7 +72,7 @@ def sweep(
     ]
     result = {"run_facts": run_facts(run), "flag": flag, "points": measured}
     section("Sweep")
-    print(report.table(result))
+    print(report.table(result, style_of(sys.stdout)))
     print(report.crossover(result))
     table = _write(folder, result)
     section("Look at it")
@@ -112,6 +113,7 @@ def measured_facts(path: Path) -> dict[str, Any]:
     links = link(trace)
     facts = trace_facts(trace, links)
     steps = facts.steps
+    sound = sound_steps(steps)
     gpu = device_of(trace.header)
     dtype = trace.header.run["flags"]["dtype"]
     recorded = bool(steps) and facts.gpu_activity == "recorded"
@@ -119,7 +121,7 @@ def measured_facts(path: Path) -> dict[str, Any]:
         "trace": f"{path.parent.name}/{path.name}",
         "unprofiled_step_us": trace.header.run["unprofiled_step_us"],
         "profiled_step_us": (facts.median_step_ns or 0) / 1e3,
-        "gpu_busy_us": middle([s.gpu_busy_ns for s in steps]) / 1e3 if recorded else None,
+        "gpu_busy_us": middle([steps[i].gpu_busy_ns for i in sound]) / 1e3 if recorded else None,
         "gpu_busy_share": facts.busy_share,
         "kernels": sorted(s.kernels for s in steps)[len(steps) // 2] if recorded else None,
         "peak_flops_per_s": gpu.peak_flops_per_s(dtype) if gpu else None,

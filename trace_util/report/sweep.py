@@ -6,14 +6,15 @@ from typing import Any
 
 from trace_util.report import text
 
+# What the whole table takes; a narrower one leaves out the range of the step's time.
+WHOLE_WIDTH = 100
+
 
 def table(result: dict[str, Any], style: text.Style = text.PLAIN) -> str:
     """One line a size: times a step, GPU busy time, achieved rate and what bounds it."""
     columns = [
         text.number_column(f"--{result['flag']}"),
         text.number_column("step µs"),
-        text.number_column("min"),
-        text.number_column("max"),
         text.number_column("profiled µs"),
         text.number_column("GPU busy µs"),
         text.number_column("kernels"),
@@ -21,7 +22,12 @@ def table(result: dict[str, Any], style: text.Style = text.PLAIN) -> str:
         text.number_column("of peak"),
         text.name_column("bound by"),
     ]
-    return text.table(columns, [_row(point) for point in result["points"]], style)
+    rows = [_row(point) for point in result["points"]]
+    if style.width >= WHOLE_WIDTH:
+        columns[2:2] = [text.number_column("min"), text.number_column("max")]
+    else:
+        rows = [[*row[:2], *row[4:]] for row in rows]
+    return text.table(columns, rows, style)
 
 
 def _row(point: dict[str, Any]) -> list[str]:
@@ -36,7 +42,7 @@ def _row(point: dict[str, Any]) -> list[str]:
         "-" if point["kernels"] is None else str(point["kernels"]),
         f"{rate / 1e12:,.3g}",
         text.share(rate / peak) if peak else "-",
-        point["regime"],
+        point["regime"].removesuffix("-bound"),
     ]
 
 
