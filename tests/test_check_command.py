@@ -113,6 +113,15 @@ def test_lesson_lines_of_a_recorded_run() -> None:
     ]
 
 
+def test_gate_that_is_met_by_a_name_of_nothing_is_not_silent(capsys: Capture) -> None:
+    code, _, err = run(capsys, LINEAR, "--alone", "--expect", 'count("GEMM") == 0')
+    assert code == 0
+    assert err == (
+        'note: count("GEMM") is about nothing in this trace; names that only hold it, mind the '
+        "case, and *: bf16 GEMM 64x8 with bias (nvjet)\n"
+    )
+
+
 def test_healthy_trace_passes(capsys: Capture) -> None:
     code, out, err = run(capsys, LINEAR, "--expect", "kernels_per_step == 1")
     assert (code, err) == (0, "")

@@ -221,6 +221,47 @@ def test_name_that_only_holds_a_text_is_told() -> None:
     assert "GeluCUDA" in str(one.evidence[1].value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'count("vectorized_elementwise_kernel*") == 6',
+        'count("vectorized_elementwise_kernel") == 6',
+        'count("vectorized_elementwise_kernel<MulFunctor, bf16>") == 3',
+        'count("vectorized_elementwise_kernel<GeluCUDA…lImpl, bf16>") == 3',
+        'count("bf16 GEMM 256x128 (nvjet)") == 6',
+        'count("*GEMM*") == 9',
+    ],
+)
+def test_kernels_are_counted_as_reports_print_them(text: str) -> None:
+    (one,) = expecting(text).expectations
+    assert (one.holds, one.hints) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("GEMM", "names that only hold it, mind the case, and *: bf16 GEMM 256x128 (nvjet), "),
+        ("*gemm*", "names that only hold it, mind the case, and *: bf16 GEMM 256x128 (nvjet), "),
+        ("nvjet_sm", "names that only begin so, add * to count them: nvjet_sm90_tst_256x128"),
+        (
+            "vectorised_elementwise_kernel*",
+            "names that are nearly so: vectorized_elementwise_kernel<GeluCUDAKernelImpl, bf16>, ",
+        ),
+    ],
+)
+def test_name_that_counts_nothing_is_told_beside_those_like_it(name: str, told: str) -> None:
+    (one,) = expecting(f'count("{name}") == 0').expectations
+    (hint,) = one.hints
+    assert one.holds
+    assert hint.startswith(f'count("{name}") is about nothing in this trace; {told}')
+
+
+@pytest.mark.parametrize("name", ["Memcpy DtoD", "aten::bmm", "triton_poi_fused_mul_0"])
+def test_name_of_something_else_that_is_absent_is_no_slip(name: str) -> None:
+    (one,) = expecting(f'count("{name}") == 0').expectations
+    assert (one.holds, one.hints) == (True, ())
+
+
 def test_failing_expectation_shows_the_events() -> None:
     (one,) = expecting('count("Memcpy DtoD") == 0', path=ADDMM).expectations
     (copies,) = one.evidence

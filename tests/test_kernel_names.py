@@ -12,9 +12,9 @@ import pytest
 
 from trace_util.cli import main
 from trace_util.kernel_names import KernelName, decode
+from trace_util.kernel_words import kernel_words
 from trace_util.naming.cpp import arguments, identifier, mangled_identifiers, qualified
 from trace_util.naming.triton import merged_ops
-from trace_util.report.kernel_words import kernel_words
 
 # Each: the name, where it was seen, and every field that it fills. "written from the scheme" are
 # names whose parameter lists we shortened; the others are whole.

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import fnmatch
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from trace_util.claims.expressions import NotKnown, counts_in, evaluated, names_in, parsed
 from trace_util.claims.quantities import (
@@ -21,14 +18,12 @@ from trace_util.claims.quantities import (
     one_value,
 )
 from trace_util.claims.sense import refuse_nonsense
-from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, UsageError
+from trace_util.claims.spellings import begin_so, hold_it, mistyped, named
+from trace_util.events import GPU_KINDS, UsageError
 from trace_util.evidence import Evidence, Value
 from trace_util.kernel_names import decode
 from trace_util.reading import Reading
 from trace_util.wholeness import why_incomplete
-
-# What can be counted besides GPU work. A `gpu_user_annotation` repeats an annotation.
-HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS, Kind.SYNC, Kind.OVERHEAD)
 
 
 @dataclass(frozen=True)
@@ -39,6 +34,7 @@ class Expectation:
     holds: bool
     reason: str  # "" where it holds
     evidence: tuple[Evidence, ...]
+    hints: tuple[str, ...] = ()  # names that it counts, that are about nothing here
 
 
 def expectation(
@@ -64,7 +60,8 @@ def expectation(
         raise UsageError(f"{text}: {error}") from None
     except NotKnown as unknown:
         reason = f"not judged: {unjudged}" if unjudged else str(unknown)
-    return Expectation(text, not reason, reason, _evidence(tree, own, facts, failed=bool(reason)))
+    evidence = _evidence(tree, own, facts, failed=bool(reason))
+    return Expectation(text, not reason, reason, evidence, tuple(_hints(tree, own)))
 
 
 def _failure(tree: ast.expr, own: Reading, facts: Quantities, *, lossy_too: bool) -> str:
@@ -113,28 +110,6 @@ def _count(name: str, own: Reading, lossy_too: bool) -> int:
     return len(rows)
 
 
-def named(own: Reading, name: str) -> list[int]:
-    """The events of a name: GPU work, or host events where no GPU work is called so.
-
-    A name may be cut off where a word ends ("Memcpy DtoD"), or hold ``*`` for anything.
-    """
-    events, names = own.trace.events, own.trace.names
-    wanted = [index for index, text in enumerate(names) if _matches(text, name)]
-    hit = np.isin(events.name, wanted)
-    for kinds in (GPU_KINDS, HOST_KINDS):
-        rows = np.flatnonzero(hit & events.is_kind(*kinds))
-        if len(rows):
-            in_order: list[int] = rows[np.argsort(events.start_ns[rows], kind="stable")].tolist()
-            return in_order
-    return []
-
-
-def _matches(text: str, name: str) -> bool:
-    if "*" in name:
-        return fnmatch.fnmatchcase(text, name.replace("[", "[[]").replace("?", "[?]"))
-    return text == name or (text.startswith(name) and re.match(r"\w", text[len(name) :]) is None)
-
-
 def _evidence(
     tree: ast.expr, own: Reading, facts: Quantities, *, failed: bool
 ) -> tuple[Evidence, ...]:
@@ -142,10 +117,8 @@ def _evidence(
     for name in counts_in(tree):
         rows = named(own, name)
         found.append(own.proof(f'count("{name}")', rows, len(rows)))
-        if not rows and (close := _begin_so(own, name)):
-            found.append(Evidence("names that only begin so, add * to count them", close))
-        elif not rows and (close := _hold_it(own, name)):
-            found.append(Evidence("names that only hold it, mind the case, and *", close))
+        if not rows:
+            found += [Evidence(what, close) for what, close in _close(own, name)]
     if failed and any(isinstance(facts[name], tuple) for name in names_in(tree)):
         found += [
             own.proof(f"kernels of {step.name}", own.kernels(index), step.kernels)
@@ -154,15 +127,23 @@ def _evidence(
     return tuple(found)
 
 
+def _close(own: Reading, name: str) -> list[tuple[str, str]]:
+    """How the names are like one that nothing has, and which those are; at most one pair."""
+    if begin := begin_so(own, name):
+        return [("names that only begin so, add * to count them", begin)]
+    if hold := hold_it(own, name):
+        return [("names that only hold it, mind the case, and *", hold)]
+    close = mistyped(own, name)
+    return [("names that are nearly so", close)] if close else []
+
+
+def _hints(tree: ast.expr, own: Reading) -> Iterator[str]:
+    """A sentence for each name that counts nothing, though others are like it."""
+    for name in counts_in(tree):
+        if not named(own, name):
+            for what, close in _close(own, name):
+                yield f'count("{name}") is about nothing in this trace; {what}: {close}'
+
+
 def _plain(value: Any) -> Value:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value
-
-
-def _begin_so(own: Reading, name: str) -> str:
-    return ", ".join(text for text in own.trace.names if text.startswith(name))[:200]
-
-
-def _hold_it(own: Reading, name: str) -> str:
-    """The names that hold a text, in whatever case."""
-    wanted = name.casefold()
-    return ", ".join(text for text in own.trace.names if wanted in text.casefold())[:200]

@@ -7,8 +7,9 @@ and 2 when one of them makes no sense: an unknown fact, a typing error.
 Expectations of a file that is cut off or damaged, or whose kernels were lost or name no launch,
 fail unjudged.
 count("NAME") is about whole names, in their case: count("nvjet*") is about all that begin so, and
-count("*gemm*") about all that hold it. It counts work on the GPU, or, where none is called so,
-what the CPU did, ops within an op of the same name too. A share is 0 to 1, or has a %.
+count("*gemm*") about all that hold it. A kernel may be called as summary and explain print it, too.
+It counts work on the GPU, or, where none is called so, what the CPU did, ops within an op of the
+same name too. A share is 0 to 1, or has a %.
 Facts that can be named are those under "facts" in the JSON output.
 """
 
@@ -101,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
         text = claims_text if args.claim and not (args.guess or args.expect) else check_text
         print(text(found, style_of(sys.stdout)), end="")
     sys.stdout.flush()
+    for hint in (hint for one in found.expectations for hint in one.hints):
+        say(f"note: {hint}")
     for line in failing_lines(found):
         say(f"failed: {line}")
     return 0 if found.passed else 1

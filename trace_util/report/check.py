@@ -193,6 +193,7 @@ def check_json(check: Check) -> dict[str, Any]:
                 "expectation": one.text,
                 "holds": one.holds,
                 "reason": one.reason or None,
+                "hints": list(one.hints),
                 "evidence": evidence_json(one.evidence),
             }
             for one in check.expectations

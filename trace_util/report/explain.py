@@ -10,8 +10,8 @@ from trace_util.events import Trace
 from trace_util.explain import Explanation
 from trace_util.findings.finding import Finding, Value
 from trace_util.kernel_names import decode
+from trace_util.kernel_words import kernel_words
 from trace_util.report.gpu_words import gpu_words
-from trace_util.report.kernel_words import kernel_words
 from trace_util.report.summary_json import us
 from trace_util.report.text import (
     PLAIN,

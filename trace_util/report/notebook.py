@@ -7,8 +7,8 @@ from pathlib import Path
 from trace_util.events import Events, Trace
 from trace_util.facts import Facts
 from trace_util.kernel_names import decode
+from trace_util.kernel_words import kernel_words
 from trace_util.report.html.markup import Html, element, joined
-from trace_util.report.kernel_words import kernel_words
 from trace_util.report.text import clean, counted, duration, share, shortened, size, unit_for
 
 MOST_KERNELS = 10

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trace_util.kernel_names import decode
+from trace_util.kernel_words import kernel_words
 from trace_util.plot.roofline_chart import roofline_scene
 from trace_util.report.explain import CACHED, cache_note
 from trace_util.report.html.markup import Child, Html, element, joined
 from trace_util.report.html.sections import MOST_KERNELS, WIDTH, figure
 from trace_util.report.html.subject import Subject
 from trace_util.report.html.tables import number_cell, row_header, table, text_cell, time_cell
-from trace_util.report.kernel_words import kernel_words
 from trace_util.report.text import clean, share, shortened, unit_for
 from trace_util.report.values import rate
 from trace_util.roofline import KernelRate

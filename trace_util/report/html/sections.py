@@ -7,6 +7,7 @@ from decimal import Decimal
 from trace_util.facts import Facts
 from trace_util.findings.finding import Finding
 from trace_util.kernel_names import decode
+from trace_util.kernel_words import kernel_words
 from trace_util.plot.figure import timeline
 from trace_util.plot.lanes import View
 from trace_util.plot.scene import Scene
@@ -23,7 +24,6 @@ from trace_util.report.html.tables import (
     text_cell,
     time_cell,
 )
-from trace_util.report.kernel_words import kernel_words
 from trace_util.report.oddities import oddities
 from trace_util.report.text import NO_NAME, clean, counted, duration, share, shortened, unit_for
 from trace_util.report.values import filled
