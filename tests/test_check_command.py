@@ -68,7 +68,7 @@ TEXT = """\
   expectations met: 1 of 2
   met      kernels_per_step <= 1
            kernels_per_step: 1
-  failed   count("aten::t") == 0: not so in this trace
+  failed   count("aten::t") == 0: not so in this trace: count("aten::t") is 3
            count("aten::t") (3): aten::t at 3.00 µs for 5.00 µs, aten::t at 19.0
            µs for 5.00 µs, aten::t at 35.0 µs for 5.00 µs
 """
@@ -86,7 +86,7 @@ def test_text_at_a_fixed_width(
     assert all(len(line) <= 80 for line in out.splitlines())
     assert err == (
         "failed: guess kernels_per_step: 3 is wrong\n"
-        'failed: expected count("aten::t") == 0: not so in this trace\n'
+        'failed: expected count("aten::t") == 0: not so in this trace: count("aten::t") is 3\n'
     )
 
 

@@ -58,10 +58,18 @@ def test_expectation_met(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kernels_per_step <= 4", "not in ProfilerStep#2"),
-        ("kernels_per_step <= 5 and copies > 0", "not in ProfilerStep#2"),
-        ('count("aten::mm") == 0', "not so in this trace"),
-        ('count("Memset (Device)") < 6', "not so in this trace"),
+        ("kernels_per_step <= 4", "not in any of 3 steps: kernels_per_step is 5"),
+        (
+            "kernels_per_step <= 5 and copies > 0",
+            "not in any of 3 steps: kernels_per_step is 5, copies is 0",
+        ),
+        (
+            "gpu_busy_us_per_step < 232",
+            "not in ProfilerStep#2 and 1 more: gpu_busy_us_per_step is 235.5, 234.1, 231.3",
+        ),
+        ('count("aten::mm") == 0', 'not so in this trace: count("aten::mm") is 9'),
+        ('count("Memset (Device)") < 6', 'not so in this trace: count("Memset (Device)") is 6'),
+        ("gpu_busy_share > 0.9", "not so in this trace: gpu_busy_share is 0.7287"),
         ("1 / copies > 0", "a division by zero"),
     ],
 )
@@ -75,7 +83,7 @@ def test_expectation_must_hold_in_every_step(tmp_path: Path) -> None:
     copy = broken_copy(MLP, tmp_path, remove("GeluCUDA", "kernel", which=2))
     found = check(read_trace(copy), expectations=["kernels_per_step == 5"], allow_incomplete=True)
     (one,) = found.expectations
-    assert one.reason == "not in ProfilerStep#4"
+    assert one.reason == "not in ProfilerStep#4: kernels_per_step is 5, 5, 4"
     numbers = {evidence.what: evidence.value for evidence in one.evidence}
     assert numbers["kernels_per_step"] == "5, 5, 4"
     assert numbers["kernels of ProfilerStep#4"] == 4

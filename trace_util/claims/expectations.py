@@ -66,14 +66,43 @@ def expectation(
 
 def _failure(tree: ast.expr, own: Reading, facts: Quantities, *, lossy_too: bool) -> str:
     """Why the trace does not meet the expectation, "" when it does."""
-    by_step = any(isinstance(facts[name], tuple) for name in names_in(tree))
+    names = names_in(tree)
+    by_step = any(isinstance(facts[name], tuple) for name in names)
     if by_step and not own.facts.steps:
         raise NotKnown("the trace has no step marks")
+    failed: list[int] = []
     for step in own.steps if by_step else range(1):
         fact = partial(_fact, step=step, own=own, facts=facts, lossy_too=lossy_too)
-        if not evaluated(tree, fact, partial(_count, own=own, lossy_too=lossy_too)):
-            return f"not in {own.facts.steps[step].name}" if by_step else "not so in this trace"
-    return ""
+        try:
+            met = evaluated(tree, fact, partial(_count, own=own, lossy_too=lossy_too))
+        except NotKnown:
+            if failed:  # one step that is known not to meet it decides
+                break
+            raise
+        failed += [] if met else [step]
+    if not failed:
+        return ""
+    where = _steps(failed, own) if by_step else "so in this trace"
+    return f"not {where}: {_values(tree, own, facts)}"
+
+
+def _steps(failed: list[int], own: Reading) -> str:
+    steps = own.facts.steps
+    if len(failed) == len(steps) > 1:
+        return f"in any of {len(steps)} steps"
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"in {steps[failed[0]].name}{more}"
+
+
+def _values(tree: ast.expr, own: Reading, facts: Quantities) -> str:
+    """What the facts and counts of an expression are: ``kernels_per_step is 5``."""
+    found = [(name, _plain(one_value(facts[name]))) for name in names_in(tree)]
+    found += [(f'count("{name}")', len(named(own, name))) for name in counts_in(tree)]
+    return ", ".join(f"{name} is {_number(value)}" for name, value in found)
+
+
+def _number(value: Value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool) -> Any:
@@ -146,4 +175,4 @@ def _hints(tree: ast.expr, own: Reading) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Value:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+    return ", ".join(map(_number, value)) if isinstance(value, tuple) else value
