@@ -88,3 +88,11 @@ def test_an_event_that_is_refused_after_all_is_left_out_alone() -> None:
     assert intake.events.columns["row"].array().tolist() == [0, 4, 7]
     assert intake.rows == 9
     assert intake.skipped == {"left out": 4, BROKEN: 2}
+
+
+def test_a_row_of_odd_types_does_not_upset_a_copy(tmp_path: Path) -> None:
+    odd = [{"ph": "i", "name": 5}, {"ph": "M", "cat": [1]}, 7, {"ph": "f", "ts": {}}]
+    source = tmp_path / "odd.json"
+    source.write_text(json.dumps(document([complete("a"), *odd, complete("b")])))
+    assert slim_trace(source, tmp_path / "slim.json", "no-python").kept == 2
+    assert names(read_trace(tmp_path / "slim.json")) == ["a", "b"]

@@ -42,6 +42,14 @@ _OTHER: Final = msgspec.json.Decoder(Other, strict=False)
 Wanted = Callable[[Other], bool]
 
 
+def _other(raw: msgspec.Raw) -> Other:
+    """What a row says; nothing where it is of types that no row has, or no row at all."""
+    try:
+        return _OTHER.decode(raw)
+    except msgspec.DecodeError:
+        return Other()
+
+
 class _Sieve(Intake):
     """Is given the events as an :class:`Intake` is, and writes down the text of the wanted ones."""
 
@@ -61,7 +69,7 @@ class _Sieve(Intake):
         codes = self._codes[self.numbers(len(rows), gaps)].tolist()
         self.rows += len(rows) + len(gaps)
         for raw, code in zip(rows, codes, strict=True):
-            if code == KEEP or (code == LOOK and self._is_wanted(_OTHER.decode(raw))):
+            if code == KEEP or (code == LOOK and self._is_wanted(_other(raw))):
                 self._write(b",\n" if self.kept else b"\n")
                 self._write(bytes(raw))
                 self.kept += 1
