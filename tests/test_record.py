@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import sys
@@ -367,6 +368,17 @@ def test_trace_carries_its_run_and_keeps_its_events(tmp_path, monkeypatch):
     ops = trace.events.is_kind(Kind.CPU_OP)
     assert sum(trace.names[i] == "aten::mm" for i in trace.events.name[ops]) == len(mm) == 3
     assert "aten::mm" in saved.table.read_text()
+
+
+@pytest.mark.parametrize("name", ['two"q', "back\\slash", "ta\tb", os.fsdecode(b"by\xffte")])
+def test_folder_of_any_name_takes_the_trace(name, tmp_path, monkeypatch):
+    folder = tmp_path / name
+    folder.mkdir()
+    run = small_run(tmp_path, monkeypatch, "--trace_dir", str(folder))
+    save(run, recorded(run), unprofiled=step_time(lambda: None, CPU), relative_error=None)
+    assert sorted(os.listdir(folder)) == ["cpu_t.json", "cpu_t.txt"]
+    assert os.listdir(tmp_path) == [name]
+    assert json.loads(run.path.read_text())["traceName"] == "cpu_t.json"
 
 
 def test_failed_export_leaves_the_earlier_trace(tmp_path, monkeypatch):

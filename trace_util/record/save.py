@@ -8,8 +8,9 @@ import math
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ TRACE_NAME = re.compile(rb'"traceName": "(?:[^"\\]|\\.)*"')
 # Kineto does not tell of a full disk: it leaves the file out or cuts it off.
 CUT_OFF = "the profiler could not write all of it; is the disk full?"
 END_BYTES = 16_384  # more than either end of the file needs to hold its own keys
+# Kineto puts the path into the trace as it is, so that a quote in it ends the text, and takes a
+# backslash for a slash when it gives the file its name (output_json.cpp, torch 2.15).
+NOT_FOR_KINETO = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
 
 
 class Saved(NamedTuple):
@@ -99,8 +103,7 @@ def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> N
     would cost seconds to parse.
     """
     own_name = b'"traceName": ' + json.dumps(name).encode()
-    plain = part.with_suffix(".kineto")
-    try:
+    with _kineto_file(part) as plain:
         prof.export_chrome_trace(str(plain))
         if not plain.exists():
             raise OSError(errno.ENOSPC, CUT_OFF)
@@ -121,7 +124,22 @@ def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> N
             target.write(tail)
         if not ends or not tail.rstrip().endswith(b"}"):
             raise OSError(errno.ENOSPC, CUT_OFF)
-    finally:
-        plain.unlink(missing_ok=True)
-        # Kineto's name for it until it is whole (seen with torch 2.15).
-        plain.with_name(f"{plain.name}.tmp").unlink(missing_ok=True)
+
+
+@contextmanager
+def _kineto_file(part: Path) -> Iterator[Path]:
+    """A file for Kineto to write, beside ``part`` unless its folder has a name that Kineto spoils.
+
+    It is gone when the block ends.
+    """
+    elsewhere: AbstractContextManager[str] = nullcontext(str(part.parent))
+    if NOT_FOR_KINETO.search(str(part.parent)):
+        elsewhere = tempfile.TemporaryDirectory(prefix="trace-util-")
+    with elsewhere as folder:
+        plain = Path(folder, part.with_suffix(".kineto").name)
+        try:
+            yield plain
+        finally:
+            plain.unlink(missing_ok=True)
+            # Kineto's name for it until it is whole (seen with torch 2.15).
+            plain.with_name(f"{plain.name}.tmp").unlink(missing_ok=True)
