@@ -214,6 +214,26 @@ def test_kernel_that_lasts_far_over_the_next_ones() -> None:
     assert facts_of(kernel(0, 5), kernel(5, 5)).devices[0].same_stream_overlaps == 0
 
 
+def test_streams_that_work_at_once_are_not_called_wrong() -> None:
+    """Two streams add up to more than there is from first to last, and nothing overlaps."""
+    both = [kernel(10, 100, 1, stream=7), kernel(10, 100, 2, stream=8), kernel(110, 50, 3)]
+    facts = facts_of(*both)
+    assert (facts.kernels[0].exceeds_span, facts.devices[0].overcount_ns) == (False, 0)
+    assert "overlap" not in told(*both)
+
+
+def test_durations_that_overlap_are_measured_on_their_own_stream() -> None:
+    inside = [kernel(3, 3.776, 1), kernel(5, 2, 2), kernel(40, 10, 3, name="other", stream=8)]
+    facts = facts_of(*inside)
+    assert [(one.name, one.exceeds_span) for one in facts.kernels] == [
+        ("other", False),
+        ("k", True),
+    ]
+    assert "k: its durations on one stream add up to more than the time from the first" in told(
+        *inside
+    )
+
+
 # --- Launch and kernel --------------------------------------------------------------------------
 
 

@@ -48,7 +48,7 @@ class KernelFacts(Struct, frozen=True, gc=False):
     median_ns: float
     max_ns: int
     op: str | None
-    exceeds_span: bool  # total longer than the time from the first GPU event to the last
+    exceeds_span: bool  # on some stream they add up to more than there is from first to last
 
 
 class OpFacts(Struct, frozen=True, gc=False):
@@ -135,23 +135,32 @@ def kernel_facts(trace: Trace, links: Links) -> tuple[KernelFacts, ...]:
     rows = rows_where(events.is_kind(Kind.KERNEL))
     found = _by_name(trace, rows)
     op_of = _commonest_op(trace, rows, links.op[rows])
-    span = _longest_span(trace)
+    exceeding = _exceeding(trace, rows)
     facts = []
     for i in found.largest_first():
         key = int(found.key[i])
-        exceeds = int(found.total_ns[i]) > span
-        facts.append(KernelFacts(trace.names[key], *found.numbers(i), op_of.get(key), exceeds))
+        own = found.numbers(i)
+        facts.append(KernelFacts(trace.names[key], *own, op_of.get(key), key in exceeding))
     return tuple(facts)
 
 
-def _longest_span(trace: Trace) -> int:
-    """First start to last end of the GPU events, times the devices that share the name's total."""
+def _exceeding(trace: Trace, kernels: Indexes) -> set[int]:
+    """The names whose kernels of one stream add up to more than the time from first to last.
+
+    Kernels of one stream run one after the other, and those of two may well run at once.
+    """
     events = trace.events
-    gpu = rows_where(events.is_kind(*GPU_KINDS))
-    if not len(gpu):
-        return 0
-    span = int(events.ends(gpu).max() - events.start_ns[gpu].min())
-    return span * len(distinct(device_key(events, gpu)))
+    if not len(kernels):
+        return set()
+    found: set[int] = set()
+    device, stream = device_key(events, kernels), events.stream[kernels]
+    for one in distinct(device).tolist():
+        for queue in distinct(stream[device == one]).tolist():
+            rows = kernels[(device == one) & (stream == queue)]
+            span = int(events.ends(rows).max() - events.start_ns[rows].min())
+            sums = _by_name(trace, rows)
+            found |= set(sums.key[sums.total_ns > span].tolist())
+    return found
 
 
 def _commonest_op(trace: Trace, rows: Indexes, ops: Indexes) -> dict[int, str]:

@@ -227,7 +227,7 @@ def overlapping_durations(scene: Scene) -> Iterator[Finding]:
     wrong = [kernel.name for kernel in facts.kernels if kernel.exceeds_span]
     if not (wrong or (twice and not facts.hidden_in_perfetto)):
         return
-    longer = "; those of {kernels} are together longer than the trace" if wrong else ""
+    longer = ", those of {kernels} to more than from the first kernel to the last" if wrong else ""
     yield Finding(
         "durations-overlap",
         FindingKind.ARTEFACT,

@@ -55,8 +55,8 @@ def _step_oddities(trace: Trace, facts: Facts) -> Iterator[str]:
     if facts.crossing_rows:
         first = clean(trace.name_of(facts.crossing_rows[0]))
         yield (
-            f"{counted(len(facts.crossing_rows), 'range')} cross into a later step (first: "
-            f"{first}): step() was called inside. Each counts where it began."
+            f"{counted(len(facts.crossing_rows), 'range crosses', 'ranges cross')} into a later "
+            f"step (first: {first}): step() was called inside. Each counts where it began."
         )
     end = trace.header.record_end_ns
     last = facts.steps[-1] if facts.steps else None
@@ -80,8 +80,8 @@ def _rows(trace: Trace, facts: Facts) -> Iterator[str]:
     for kernel in facts.kernels:
         if kernel.exceeds_span:
             yield (
-                f"{clean(kernel.name)}: its durations add up to {duration(kernel.total_ns)}, "
-                "longer than the trace; they overlap or are wrong."
+                f"{clean(kernel.name)}: its durations on one stream add up to more than the time "
+                "from the first kernel there to the last; they overlap or are wrong."
             )
     replaced = _replaced_names(trace)
     if replaced:
