@@ -154,6 +154,29 @@ def test_escaped_values_are_found(tmp_path):
     assert TOKEN not in json.dumps(json.loads((tmp_path / "clean.json").read_text()))
 
 
+def test_what_a_string_holds_is_cleaned_as_members_are(tmp_path, capsys):
+    path, clean = tmp_path / "x.json", tmp_path / "clean.json"
+    config = {"env": {"SHELL_LEVEL": "two"}, "password": "hunter2", "hostname": "turing-7"}
+    held = {
+        "cfg": json.dumps({"n": 3, **config}),
+        "opts": "password=hunter3;user=alan-t",
+        "url": "https://x.example/y?token=hunter4hunter",
+        "note": "t.py --user alan-s --password=hunter5",
+        "list": ["--token", "hunter6", "kept"],
+    }
+    path.write_text(json.dumps({**held, "traceEvents": [{"ph": "X", "name": "turing-7 f"}]}))
+    redact_trace(path, clean, names={})
+    text = clean.read_text()
+    assert all(f"hunter{n}" not in text for n in range(2, 7))
+    assert all(word not in text for word in ("turing", "two", "alan", "SHELL_LEVEL"))
+    after = json.loads(text)
+    assert json.loads(after["cfg"])["n"] == 3 and after["list"][2] == "kept"
+    assert after["traceEvents"][0]["name"] == json.loads(after["cfg"])["hostname"] + " f"
+    for member, value in held.items():
+        path.write_text(json.dumps({member: value, "traceEvents": []}))
+        assert has_secrets(findings_of(path, names={})), member
+
+
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

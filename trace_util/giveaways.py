@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 SECRET = "secret"
@@ -159,13 +159,15 @@ _COMMON_WORDS = frozenset(
 )
 
 
-def matches(text: str) -> list[Match]:
+def matches(text: str, more: Iterable[Match] = ()) -> list[Match]:
     """The stretches of ``text`` that give something away, in order and without overlap.
 
-    A path is matched whole; :func:`path_rest` says how much of it may stay.
+    ``more`` are stretches that do for another reason than their shape. A path is matched whole;
+    :func:`path_rest` says how much of it may stay.
     """
     found: list[Match] = []  # in order and apart, so that only neighbours can overlap
-    for match in sorted(_candidates(text), key=lambda m: (m.kind != SECRET, m.start, -m.end)):
+    tried = [*more, *_candidates(text)]
+    for match in sorted(tried, key=lambda m: (m.kind != SECRET, m.start, -m.end)):
         at = bisect(found, match)
         begins_behind = not at or found[at - 1].end <= match.start
         if begins_behind and (at == len(found) or match.end <= found[at].start):
@@ -179,7 +181,7 @@ def _candidates(text: str) -> Iterator[Match]:
             yield Match(m.start(), m.end(), SECRET)
     for m in _ANNOUNCED_SECRET.finditer(text):
         group = m.lastgroup or 0
-        if not _NOTHING.fullmatch(m[group]) and (m.lastgroup != "variable" or _is_odd(m[group])):
+        if not _NOTHING.fullmatch(m[group]) and (m.lastgroup != "variable" or is_odd(m[group])):
             yield Match(m.start(group), m.end(group), SECRET)
     if "@" in text:
         for m in _EMAIL.finditer(text):
@@ -191,7 +193,7 @@ def _candidates(text: str) -> Iterator[Match]:
                     yield Match(m.start("path"), m.end("path"), PATH)
 
 
-def _is_odd(value: str) -> bool:
+def is_odd(value: str) -> bool:
     """Whether ``value`` looks made by a machine: long, or letters and digits mixed."""
     return len(value) >= 8 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
@@ -202,7 +204,7 @@ def may_be_shown(text: str) -> bool:
     Stricter than :func:`matches`: a message goes into logs, and an innocent word is no loss.
     """
     return not _SECRET_LIKE.search(text) and all(
-        not _is_odd(word) for word in re.findall(r"[\w+/=-]{16,}", text)
+        not is_odd(word) for word in re.findall(r"[\w+/=-]{16,}", text)
     )
 
 
@@ -275,4 +277,9 @@ def is_given_away(kind: str, value: str) -> bool:
 
 def is_searchable(word: str) -> bool:
     """Whether a name is rare enough to be looked for in every other text of the trace."""
-    return len(word) >= 4 and word.lower() not in _COMMON_WORDS and not word.isdigit()
+    return len(word) >= 4 and not is_common_word(word) and not word.isdigit()
+
+
+def is_common_word(word: str) -> bool:
+    """Whether traces hold the word whoever made them."""
+    return word.lower() in _COMMON_WORDS

@@ -13,6 +13,11 @@ from collections.abc import Iterable, Iterator
 
 _STRING = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|.',
+    re.DOTALL,
+)
 
 
 def pieces(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -48,6 +53,12 @@ def text_of(literal: bytes) -> str:
         return str(json.loads(mended, strict=False))
     except ValueError:
         return plain[1:-1]
+
+
+def places_of(literal: str) -> list[int]:
+    """Where in a literal each character of its text is spelled, and where the last one ends."""
+    spelled = [m.start() for m in _CHARACTER.finditer(literal, 1, len(literal) - 1)]
+    return [*spelled, len(literal) - 1]
 
 
 def literal_of(text: str) -> bytes:

@@ -10,6 +10,7 @@ ones stay different, so that names still group as before.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,14 @@ from trace_util.events import TraceError
 from trace_util.exposure import (
     OUTSIDE,
     Finding,
-    Names,
     Scan,
-    Walk,
     json_blocks,
     own_names,
     text_content,
 )
 from trace_util.giveaways import Match
 from trace_util.json_strings import literal_of, pieces, text_of
+from trace_util.walk import Names, Walk
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class Redaction:
     strings_changed: int
     numbers_changed: int  # secret ones, which are 0 in the copy
     structure_sha256: str  # of everything outside of strings, but for these numbers the source's
+
+
+_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 
 
 class StandIns:
@@ -67,10 +70,12 @@ class StandIns:
         return f"{folder}/{rest}" if rest else folder
 
     def in_text(self, text: str, found: Iterable[Match]) -> str:
-        """``text`` with the matches replaced."""
+        """``text`` with the matches replaced; secret numbers become 0, as JSON in it has them."""
         out, end = [], 0
         for match in found:
-            stand_in = self.of(match.kind, text[match.start : match.end])
+            value = text[match.start : match.end]
+            is_number = match.kind == giveaways.SECRET and _NUMBER.fullmatch(value)
+            stand_in = "0" if is_number else self.of(match.kind, value)
             out += [text[end : match.start], stand_in]
             end = match.end
         return "".join([*out, text[end:]])
