@@ -56,10 +56,7 @@ def cautions(source: Source, document: Document) -> tuple[str, ...]:
 
 
 def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[str]:
-    repaired = _listed(intake.repairs, _REFUSED)
-    broken = _listed(intake.skipped, BROKEN)
-    if repaired or broken:
-        what = "; ".join(filter(None, (repaired, broken)))
+    if what := unsound(intake.repairs, intake.skipped):
         yield f"the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it"
     if intake.skipped[batch.BROKEN] or document.has_two_texts:
         yield TWO_WRITERS
@@ -83,6 +80,11 @@ def _cautions(source: Source, document: Document, intake: Intake) -> Iterator[st
             f"{size:.1f} GB of JSON is much for the Perfetto UI: `trace_processor server http "
             f"{source.path}` loads it outside the browser; gzip it before sharing"
         )
+
+
+def unsound(repairs: Mapping[str, int], skipped: Mapping[str, int]) -> str:
+    """What makes a file no sound JSON, so that Perfetto refuses it, in words; "" where it is."""
+    return "; ".join(filter(None, (_listed(repairs, _REFUSED), _listed(skipped, BROKEN))))
 
 
 def _several_lists(counts: list[int]) -> str:
@@ -118,5 +120,5 @@ def is_of_incomplete(header: Mapping[str, Any]) -> bool:
     return any(isinstance(one, dict) and one.get(SOURCE_INCOMPLETE) is True for one in notes)
 
 
-def _listed(counts: dict[str, int], reasons: tuple[str, ...]) -> str:
+def _listed(counts: Mapping[str, int], reasons: tuple[str, ...]) -> str:
     return ", ".join(f"{reason}: {counts[reason]}" for reason in reasons if counts.get(reason))

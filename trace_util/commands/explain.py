@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _one(path: str, arguments: argparse.Namespace) -> int:
     import sys
 
+    from trace_util.cautions import unsound
     from trace_util.explain import explanation
     from trace_util.gather.places import read_place
     from trace_util.report.explain import explanation_json, explanation_text
@@ -72,7 +73,9 @@ def _one(path: str, arguments: argparse.Namespace) -> int:
         return 0
     sys.stdout.write(explanation_text(found, style_of(sys.stdout), arguments.top))
     if path != "-":
-        again = "check" if trace.header.run.get("lesson") else "open"
+        # The Perfetto UI refuses what is no sound JSON; a report draws it.
+        show = "report" if unsound(trace.repairs, trace.skipped) else "open"
+        again = "check" if trace.header.run.get("lesson") else show
         say(f"next: trace-util {again} {shell_path(path)}")
     return 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trace_util.cautions import is_of_incomplete
+from trace_util.cautions import is_of_incomplete, unsound
 from trace_util.findings.finding import Finding, count, ns, rows_of, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.scene import Scene
@@ -81,6 +81,16 @@ def not_whole(scene: Scene) -> Iterator[Finding]:
             (),
             "any",
             "copy the file again",
+        )
+    told = is_cut_off(scene.trace) or is_damaged(scene.trace) or has_two_texts(scene.trace)
+    what = "" if told else unsound(scene.trace.repairs, scene.trace.skipped)
+    if what:
+        yield Finding(
+            "not-sound-json",
+            FindingKind.ARTEFACT,
+            "the file is not sound JSON ({what}): read all the same, but Perfetto will refuse it",
+            (text("what", what),),
+            "any",
         )
     found = left_out(scene.trace)
     if found:
