@@ -37,7 +37,7 @@ TOLERANCE = {
 }
 GUARD = 64  # elements on either side of an output that no kernel may touch
 SENTINEL = 77.0
-JIT = "ignore:.*torch.jit.script:FutureWarning"  # torch's own, in its forward-mode differentiation
+JIT = "ignore:.*torch.jit.script"  # torch's own, in its forward-mode differentiation
 
 
 def run(*cases: str, interpreted: bool, warm: bool = False) -> None:

@@ -515,7 +515,7 @@ def test_a_compiled_model_may_hold_the_module(tokens):
     assert relative_error(compiled(x), fused(x + 1).double() * 2) < TOLERANCE[torch.float16]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inside torch's compiler
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:TensorFloat32")  # the compiler's
 @pytest.mark.skipif(INTERPRETED, reason="the compiler takes Triton's kernels on a GPU alone")
 @pytest.mark.parametrize("dtype", (torch.float16, torch.float32))
 @pytest.mark.parametrize("dynamic", (None, True))
