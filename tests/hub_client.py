@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 
@@ -36,10 +37,14 @@ def _main(arguments: list[str]) -> int:
     from trace_util.cli import main
     from trace_util.events import TraceError
     from trace_util.share import download
+    from trace_util.share.bucket import Hub
 
-    if arguments[0] != "@download":
+    if arguments[0] not in ("@download", "@put"):
         return main(arguments)
     try:
+        if arguments[0] == "@put":  # a file that is in the bucket by other means
+            hub, (to, local, path) = Hub(os.environ["HF_TOKEN"]), arguments[1:]
+            return len(hub.send(to, [(Path(local), path)]))
         print(download(*arguments[1:]))
         return 0
     except TraceError as error:

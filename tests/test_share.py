@@ -1000,6 +1000,38 @@ def test_somebody_elses_page_is_left_alone(hub, client, work):
     assert files["README.md"] == before
 
 
+def put(hub: LoopbackHub, client: Client, folder: Path, content: bytes) -> dict[str, Any]:
+    """Make ``content`` the page of ada/traces, through the storage."""
+    (folder / "README.md").write_bytes(content)
+    ran = client("@put", "ada/traces", str(folder / "README.md"), "README.md", cwd=folder)
+    assert ran.code == 0, ran.err
+    return dict(hub.buckets["ada/traces"].files["README.md"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_page_in_another_encoding_is_left_alone_and_links_are_printed(
+    hub, client, work, encoding
+):
+    hub.buckets["ada/traces"] = Bucket(private=False)
+    before = put(hub, client, work, "# Für später\n".encode(encoding))
+    ran = client("traces", "-b", "traces", cwd=work)
+    assert ran.code == 0 and ran.out.count("https://ui.perfetto.dev/") == 2
+    assert (
+        ran.err.count("README.md is not UTF-8 text, so somebody's own, and is left as it is") == 1
+    )
+    assert hub.buckets["ada/traces"].files["README.md"] == before
+
+
+def test_the_words_around_the_table_keep_their_line_ends(hub, client, work):
+    client("traces", "-b", "traces", "--yes", cwd=work)
+    page = hub.content_of("ada/traces", "README.md")
+    put(hub, client, work, page.replace(b"# Traces\n", b"# Mine\r\n"))
+    (work / "traces" / "new.json").write_text(TRACE)
+    assert client("traces", "-b", "traces", cwd=work).code == 0
+    after = hub.content_of("ada/traces", "README.md")
+    assert after.startswith(b"# Mine\r\n") and b"new.json.gz" in after
+
+
 def test_a_download_is_what_was_sent(hub, client, tmp_path, work):
     (work / "traces" / ODD_NAME).write_text(TRACE)
     client("traces", "-b", "traces", "--private", "--yes", cwd=work)

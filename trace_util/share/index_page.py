@@ -37,13 +37,16 @@ def write_index(hub: Hub, bucket: str, rows: Sequence[Row], say: Say) -> str | N
             there = set(hub.listing(bucket))
             if PAGE in there:
                 hub.fetch(bucket, PAGE, page)
-            old = page.read_text("utf-8") if page.exists() else None
+            old = page.read_bytes().decode("utf-8") if page.exists() else None
             if old is not None and _BEGIN not in old:
                 say(f"{bucket}: its {PAGE} is somebody's own and is left as it is")
                 return None
-            page.write_text(_page(old, lines, there), "utf-8")
+            page.write_bytes(_page(old, lines, there).encode("utf-8"))
             if hub.hashes(bucket, [PAGE]).get(PAGE) != content_hashes([page])[0]:
                 hub.send(bucket, [(page, PAGE)])
+    except UnicodeDecodeError:
+        say(f"{bucket}: its {PAGE} is not UTF-8 text, so somebody's own, and is left as it is")
+        return None
     except TraceError as error:
         say(f"the page of {bucket} was not written: {error}")
         return None
