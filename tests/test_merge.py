@@ -117,6 +117,30 @@ def test_other_kinds_of_ids_are_kept_apart_too(tmp_path: Path) -> None:
     assert by_phase["i"]["s"] == "t"
 
 
+def test_ids_of_odd_kinds_are_kept_apart_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    flow = {"ph": "s", "cat": "c", "name": "n", "pid": 1, "tid": 1, "ts": 5}
+    more = [
+        flow | {"id": "DIGITS"},
+        flow | {"id": [1, "a"]},
+        flow | {"id2": "of global kind"},
+        flow | {"id2": {"local": {"global": 1}}},
+        {**op(7, 1), "args": {"correlation": "DIGITS"}},
+    ]
+    for rank in range(2):
+        path = written({"traceEvents": [op(0, 1), *more]}, folder, f"rank{rank}.json")
+        path.write_text(path.read_text().replace('"DIGITS"', "7" * 5000))
+    target, told = merged(folder)
+    assert [one.events for one in told.ranks] == [2, 2]
+    with gzip.open(target, "rt") as file:
+        text = file.read()
+    assert text.count(f'"1:{"7" * 5000}"') == 1
+    assert """"id":"1:[1, 'a']\"""" in text
+    assert text.count('"id2":"of global kind"') == text.count('{"local": {"global": 1}}') == 2
+    assert text.count('"correlation":' + "7" * 5000) == 2
+
+
 def test_clocks_are_brought_together_by_the_ends_of_collectives(tmp_path: Path) -> None:
     slow = {(2, 3): 300}
     folder = write_ranks(tmp_path / "run", 3, slow=slow)

@@ -24,12 +24,14 @@ from trace_util.vocabulary import BOOKKEEPING_PROCESSES, kind_of
 # Larger than any id of one process (CUPTI's correlation ids have 32 bits), and decimal: the id that
 # was 12 on the third file is 20000000012. A double holds it for 900,000 files.
 ID_STRIDE: Final = 10_000_000_000
+_DIGITS: Final = 30  # of a number that is read as one; no writer has ids of that length
 # Process numbers of one rank; the host, its GPUs and the profiler's own rows need a few.
 PROCESS_STRIDE: Final = 1000
 
 _ROWS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _LINKING: Final = re.compile(
-    rb'("(?:correlation|[Ee]xternal id|Python (?:parent )?id|Ev Idx)"\s*:\s*)([1-9]\d*)(?=\s*[,}])'
+    rb'("(?:correlation|[Ee]xternal id|Python (?:parent )?id|Ev Idx)"\s*:\s*)'
+    rb"([1-9]\d{0,29})(?=\s*[,}])"
 )
 # Written anew, by rank; the rows of a process's threads are kept.
 _ANEW: Final = frozenset({b'"process_name"', b'"process_labels"', b'"process_sort_index"'})
@@ -121,8 +123,8 @@ class Renumbering(Intake):
         for key in ("id", "bind_id"):
             if key in row:
                 row[key] = self._own_id(bytes(row[key]))
-        if "id2" in row and b'"global"' in bytes(row["id2"]):
-            scope = msgspec.json.decode(row["id2"], type=dict[str, msgspec.Raw])
+        scope = _members(bytes(row.get("id2", b"")))
+        if "global" in scope:
             scope["global"] = self._own_id(bytes(scope["global"]))
             row["id2"] = msgspec.Raw(msgspec.json.encode(scope))
         args = row.get("args")
@@ -130,9 +132,9 @@ class Renumbering(Intake):
             row["args"] = msgspec.Raw(_LINKING.sub(self._own_number, bytes(args)))
 
     def _own_id(self, text: bytes) -> msgspec.Raw:
-        if text.isdigit():
+        if text.isdigit() and len(text) <= _DIGITS:
             return msgspec.Raw(b"%d" % (int(text) + self._first_id))
-        value = msgspec.json.decode(text)
+        value = _plain(text) or text.decode("utf-8", "replace")
         return msgspec.Raw(msgspec.json.encode(f"{self._rank.position}:{value}"))
 
     def _own_number(self, found: re.Match[bytes]) -> bytes:
@@ -184,6 +186,14 @@ def _role(row: dict[str, msgspec.Raw]) -> str:
         return spelled or "profiler"
     kind = kind_of(_plain(bytes(row.get("cat", b'""'))))
     return "GPU" if kind in _DEVICE_KINDS else "host"
+
+
+def _members(text: bytes) -> dict[str, msgspec.Raw]:
+    """What an object says; nothing for what is no object."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return {}
 
 
 def _plain(text: bytes) -> str:
