@@ -138,7 +138,7 @@ def test_ids_of_odd_kinds_are_kept_apart_all_the_same(tmp_path: Path) -> None:
     assert text.count(f'"1:{"7" * 5000}"') == 1
     assert """"id":"1:[1, 'a']\"""" in text
     assert text.count('"id2":"of global kind"') == text.count('{"local": {"global": 1}}') == 2
-    assert text.count('"correlation":' + "7" * 5000) == 2
+    assert text.count('"correlation": ' + "7" * 5000) == 2
 
 
 def test_clocks_are_brought_together_by_the_ends_of_collectives(tmp_path: Path) -> None:
