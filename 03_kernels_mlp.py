@@ -21,7 +21,6 @@ Run
   python 03_kernels_mlp.py --kernel hub       # the one of kernels-community on the Hugging Face Hub
 """
 
-import os
 import sys
 from functools import partial
 
@@ -52,7 +51,8 @@ KERNELS = ("triton", "fused", "liger", "hub")
 add("--kernel", choices=KERNELS, default="triton", help="whose kernel (default: triton)")
 add("--sweep", choices=("batch",), help="batch 1 to 128 in one run: when is the GPU the limit?")
 add("--cuda_graph", action="store_true", help="capture a step once and replay it (GPU only)")
-args = record.interpretable(parser, parser.parse_args())
+args = parser.parse_args()
+args = record.interpretable(parser, args)  # without a GPU: TRITON_INTERPRET=1, and small sizes
 
 # ---------------------------------------------------------------------------------------------
 # The workload
@@ -70,8 +70,6 @@ run = record.begin(
     warm=True,
 )
 torch.set_grad_enabled(False)
-if run.device.type == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported, below
 
 
 def gated_activation():

@@ -96,6 +96,16 @@ def test_kernels_lesson_says_that_it_interprets(recorded):
     assert "Triton's interpreter" in process.stderr
 
 
+def test_fused_kernel_runs_in_the_interpreter_without_being_told_to(tmp_path):
+    """Also where a function of Triton's own library is called, which is there before the lesson."""
+    flags = ("--kernel", "fused", "--seq", "8", "--hidden", "128", "--trace_dir", str(tmp_path))
+    environment = {"TRITON_INTERPRET": "0"}
+    process = run_fresh_lesson("03_kernels_mlp.py", *flags, "--batch=1", environment=environment)
+    assert process.returncode == 0, process.stderr
+    facts, _ = events_of(tmp_path / "cpu_1_8_768_128_fused.json")
+    assert 0 < facts["relative_error"] < 1e-2
+
+
 def test_trace_gives_no_folder_away(recorded):
     for lesson in RUNS:
         _, folder = recorded(lesson)

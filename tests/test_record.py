@@ -55,6 +55,9 @@ from trace_util.record.run import command
 RECORDED = "or see a run recorded on a GPU: trace-util explain traces/recorded/nvidia-h200"
 GRAPH = f"leave it out, {RECORDED}/03_simple_mlp/1_1_768_3072_eager_cuda_graph.json.gz"
 LIGER = f"{RECORDED}/03_kernels_mlp/64_128_768_3072_liger.json.gz"
+OTHER_KIND = "or see a run recorded on a GPU, {}: trace-util explain traces/recorded/nvidia-h200"
+HUB = OTHER_KIND.format("with Liger's own kernel, of which the Hub's is a build")
+NO_GRAPH = OTHER_KIND.format("without a CUDA graph")
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 
@@ -518,7 +521,12 @@ def test_bug_keeps_its_traceback():
         ("01_matmul.py", ("--size", "1000000"), "out of memory; reduce --size"),
         ("03_simple_mlp.py", ("--cuda_graph", *SMALL_MLP), GRAPH),
         ("03_kernels_mlp.py", ("--kernel", "liger"), LIGER),
-        ("03_kernels_mlp.py", ("--kernel", "hub"), LIGER),
+        ("03_kernels_mlp.py", ("--kernel", "hub"), f"{HUB}/03_kernels_mlp/64_128_768_3072_liger"),
+        (
+            "03_kernels_mlp.py",
+            ("--cuda_graph", "--kernel", "fused"),
+            f"{NO_GRAPH}/03_kernels_mlp/64_128_768_3072_fused",
+        ),
         ("01_matmul.py", ("--compile_mode", "max-autotune"), "add --compile"),
         ("03_simple_mlp.py", ("--sweep", "batch", "--batch", "64"), "argument --batch: --sweep"),
         ("01_matmul.py", ("--sweep", "--size=64"), "argument --size: --sweep"),
@@ -611,7 +619,7 @@ def test_hub_kernel_without_a_network_is_one_sentence(tmp_path):
     done = run_warm(script, environment={**os.environ, **home})
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("--kernel hub: ") and done.stdout.count("\n") == 1
-    assert "use --kernel triton, or see a run recorded on a GPU: trace-util explain" in done.stdout
+    assert f"use --kernel triton, {HUB}" in done.stdout
 
 
 def run_with(kernel: str, activation: str) -> SimpleNamespace:

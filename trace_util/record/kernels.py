@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -31,11 +32,14 @@ INTERPRETED_SIZES = {"batch": 2, "seq": 16, "dim": 64, "hidden": 256}
 def interpretable(parser: LessonParser, flags: argparse.Namespace) -> argparse.Namespace:
     """The flags, with small sizes where a Triton kernel of ours will run in the interpreter.
 
-    Sizes that were given are kept.
+    Sizes that were given are kept. Triton is told to interpret here and not later: what it has
+    compiled by the time it is told, its own library when it is imported, no interpreted kernel can
+    call, and what the profiler imports imports Triton too.
     """
     on_gpu = flags.device != "cpu" and torch.cuda.is_available()
     if on_gpu or flags.device == "cuda" or flags.kernel not in ("triton", "fused"):
         return flags
+    os.environ["TRITON_INTERPRET"] = "1"
     given = {n: getattr(flags, n) for n in INTERPRETED_SIZES}
     if any(given[n] != parser.get_default(n) for n in given):
         say("note: no GPU, so the Triton kernel runs in Triton's interpreter; times mean nothing")
@@ -80,6 +84,6 @@ def _require_liger(kernel: str, activation: str, see: str) -> None:
         )
     if not torch.cuda.is_available():
         raise TraceError(
-            f"--kernel {kernel}: needs a GPU; use --kernel triton, which runs in Triton's "
+            f"--kernel {kernel}: needs a GPU; use --kernel triton or fused, which run in Triton's "
             f"interpreter{see}"
         )

@@ -15,6 +15,8 @@ from ..sweeps import sweep_in
 
 # The kernels of the Hub's package are Liger's.
 ALIKE = {"hub": "liger"}
+WHOSE = {"hub": "with Liger's own kernel, of which the Hub's is a build"}
+GRAPH = "cuda_graph"
 
 
 class Wanted(NamedTuple):
@@ -47,7 +49,19 @@ def look_at(path: Path) -> str:
 def or_see(wanted: Wanted) -> str:
     """What to look at instead of a run that cannot be, behind a comma; empty if there is none."""
     near = nearest_trace(wanted)
-    return f", or see a run recorded on a GPU: {look_at(near)}" if near else ""
+    if near is None:
+        return ""
+    return f", or see a run recorded on a GPU{_but(wanted, near)}: {look_at(near)}"
+
+
+def _but(wanted: Wanted, path: Path) -> str:
+    """What a reader of the recorded run has to know of it, where it is of another kind."""
+    name = path.name
+    known = [
+        WHOSE.get(wanted.variant, "") if f"_{wanted.variant}" not in name else "",
+        "without a CUDA graph" if GRAPH in wanted.tag and GRAPH not in name else "",
+    ]
+    return "".join(f", {words}" for words in known if words)
 
 
 def origin(path: Path) -> str:
