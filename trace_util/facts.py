@@ -39,6 +39,7 @@ from trace_util.inventory import (
 from trace_util.launches import first_of_each_launch, lost_launches
 from trace_util.links import Links, link
 from trace_util.occupation import DeviceFacts, device_facts, rows_by_device
+from trace_util.partial_steps import partial_steps
 from trace_util.span import trace_window
 from trace_util.steps import StepFacts, crossing, step_facts
 from trace_util.tally import Spread, distinct, middle, spread
@@ -91,6 +92,7 @@ class Facts(Struct, frozen=True, eq=False):
     overheads: tuple[NamedFacts, ...]  # the profiler's and CUDA's own `overhead` rows
     gaps: Gaps
     unprofiled_step: UnprofiledStep | None
+    partial_steps: tuple[int, ...] = ()  # of whose GPU work the trace does not tell all
 
     def __repr__(self) -> str:
         from trace_util.report.notebook import facts_repr
@@ -142,6 +144,7 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
     launch_count = int(np.count_nonzero(links.launches_kernels))
     launches = launch_facts(trace, links, lost)
     ops, annotations = _ranges(trace, links)
+    steps = step_facts(trace, links, lost)
     return Facts(
         gpu=_gpu_name(trace, gpu),
         gpu_activity="recorded" if recorded else "missing" if launch_count else "none",
@@ -159,7 +162,8 @@ def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
         unlinked_gpu_events=int((links.launch[gpu] < 0).sum()),
         queued_before=_queued_before(trace, links, gpu),
         queue_delay=_queue_delay(trace, links, gpu),
-        steps=step_facts(trace, links, lost),
+        steps=steps,
+        partial_steps=partial_steps(trace, links, steps) if recorded else (),
         crossing_rows=tuple(crossing(trace, links).tolist()),
         kernels=kernels,
         ops=ops,

@@ -65,10 +65,10 @@ def _activity(facts: Facts, view: View) -> str:
         step = next((s for s in facts.steps if s.number == view.step), facts.steps[-1])
         if facts.gpu_activity != "recorded":
             return f"{step.name}: {duration(step.duration_ns)} on the CPU"
-        return (
-            f"{step.name}: {duration(step.duration_ns)} on the CPU; "
-            f"it launched {duration(step.gpu_busy_ns)} of GPU work"
-        )
+        on_cpu = f"{step.name}: {duration(step.duration_ns)} on the CPU"
+        if facts.steps.index(step) in facts.partial_steps:
+            return f"{on_cpu}; not all of its GPU work is known"
+        return f"{on_cpu}; it launched {duration(step.gpu_busy_ns)} of GPU work"
     if facts.window_busy_ns is None or facts.window_ns is None:
         return f"window {duration(facts.window_ns)}"
     return (

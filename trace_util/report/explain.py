@@ -121,8 +121,12 @@ def _marks(all_steps: Sequence[StepFacts], found: Explanation) -> str:
     told = f"{', '.join(on_cpu)} {marks.name} on the CPU"
     if found.facts.gpu_activity == "recorded":
         busy = unit_for([step.gpu_busy_ns for step in steps])
-        on_gpu = ", ".join(busy.number(step.gpu_busy_ns) for step in steps)
-        told += f"; {on_gpu} {busy.name} on the GPU"
+        partial = {found.facts.steps[index].index for index in found.facts.partial_steps}
+        on_gpu = [busy.at_least(step.gpu_busy_ns, step.index in partial) for step in steps]
+        if set(on_gpu) == {"-"}:
+            told += "; not known on the GPU"
+        else:
+            told += f"; {', '.join(on_gpu)} {busy.name} on the GPU"
     left = len(all_steps) - len(steps)
     return told + (f"; and {counted(left, 'more step')}" if left else "")
 

@@ -13,6 +13,7 @@ from trace_util.gaps import Cause
 from trace_util.report.text import (
     Column,
     Style,
+    count_at_least,
     counted,
     duration,
     name_column,
@@ -49,10 +50,14 @@ def steps_table(facts: Facts, ranks: Sequence[str], style: Style, top: int) -> s
         (
             f"{rank}: {step.name}" if rank else step.name,
             mark.number(step.duration_ns),
-            busy.number(step.gpu_busy_ns),
-            *(f"{n:,}" for n in (step.kernels, step.memsets, step.copies, step.launches)),
+            busy.at_least(step.gpu_busy_ns, index in facts.partial_steps),
+            *(
+                count_at_least(n, index in facts.partial_steps)
+                for n in (step.kernels, step.memsets, step.copies)
+            ),
+            f"{step.launches:,}",
         )
-        for rank, step in zip_longest(ranks, facts.steps)
+        for index, (rank, step) in enumerate(zip_longest(ranks, facts.steps))
     ]
     title = f"steps: {len(facts.steps)}, median mark {duration(facts.median_step_ns)}"
     return _section(title, columns, rows, style, top)

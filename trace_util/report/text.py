@@ -72,6 +72,12 @@ class Unit(NamedTuple):
             return "-" if value_ns is None else "0"
         return f"{value_ns / self.ns:,.{self.decimals}f}"
 
+    def at_least(self, value_ns: float | None, partial: bool) -> str:
+        """The same; with ``>=`` where it is a part, of which 0 says nothing."""
+        if not partial:
+            return self.number(value_ns)
+        return f">= {self.number(value_ns)}" if value_ns else "-"
+
 
 def unit_for(values_ns: Sequence[float | None]) -> Unit:
     """The unit for a column: that of its largest value, three digits for its smallest above 0."""
@@ -127,6 +133,13 @@ def size(size_bytes: float | None) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number and its noun: ``1 kernel``, ``2,700 kernels``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def count_at_least(number: int, partial: bool) -> str:
+    """A number, ``>= 5`` where it is of a part, of which 0 says nothing: "-"."""
+    if not partial:
+        return f"{number:,}"
+    return f">= {number:,}" if number else "-"
 
 
 def clean(text: str) -> str:

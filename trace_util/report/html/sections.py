@@ -25,8 +25,19 @@ from trace_util.report.html.tables import (
     time_cell,
 )
 from trace_util.report.oddities import oddities
-from trace_util.report.text import NO_NAME, clean, counted, duration, share, shortened, unit_for
+from trace_util.report.text import (
+    NO_NAME,
+    Unit,
+    clean,
+    count_at_least,
+    counted,
+    duration,
+    share,
+    shortened,
+    unit_for,
+)
 from trace_util.report.values import filled
+from trace_util.steps import StepFacts
 
 WIDTH = 1040.0  # px of a figure
 CELL = 3.0  # px; what is narrower than that is merged, so that the page stays small
@@ -67,6 +78,8 @@ def _tiles(facts: Facts) -> Html:
 
 
 def _each_step(facts: Facts) -> str:
+    if facts.partial_steps:
+        return ""
     counts = {step.kernels for step in facts.steps}
     return f"{counts.pop():,} in each step" if len(counts) == 1 else ""
 
@@ -159,10 +172,10 @@ def steps(subject: Subject) -> Html | None:
         [
             row_header(clean(step.name)),
             time_cell(step.duration_ns, unit),
-            time_cell(step.gpu_busy_ns, unit),
-            *map(count_cell, (step.kernels, step.memsets, step.copies, step.launches)),
+            *_gpu_cells(step, unit, index in facts.partial_steps),
+            count_cell(step.launches),
         ]
-        for step in shown
+        for index, step in enumerate(shown)
     ]
     titles = ("step", f"on the CPU, {unit.name}", f"its GPU work, {unit.name}", "kernels",
               "memsets", "copies", "launches")  # fmt: skip
@@ -170,6 +183,15 @@ def steps(subject: Subject) -> Html | None:
     note = f"and {counted(more, 'more step')}" if more else ""
     caption = "The recorded steps, each with the GPU work that it launched"
     return joined(element("h3", "Steps"), table(caption, titles, rows, note))
+
+
+def _gpu_cells(step: StepFacts, unit: Unit, partial: bool) -> list[Cell]:
+    """What a step did on the GPU; not exact where the trace does not tell all of it."""
+    counts = (step.kernels, step.memsets, step.copies)
+    if not partial:
+        return [time_cell(step.gpu_busy_ns, unit), *map(count_cell, counts)]
+    least = [unit.at_least(step.gpu_busy_ns, True), *(count_at_least(n, True) for n in counts)]
+    return [number_cell(text) for text in least]
 
 
 def kernels(subject: Subject) -> Html | None:
