@@ -109,6 +109,26 @@ def test_step_that_is_full_at_its_fastest_is_bound_by_neither(tmp_path: Path) ->
         assert varies not in waits(never, tmp_path) != ""
 
 
+@pytest.mark.parametrize(("period", "bound"), [(170, "compute-bound"), (172, "overhead-bound")])
+def test_cpu_that_runs_ahead_is_not_what_the_gpu_waits_for(
+    tmp_path: Path, period: float, bound: str
+) -> None:
+    made = MadeTrace(**timed(300))  # at a lower clock than the recorded steps
+    for i in range(3):
+        made.step(i + 2, period * i, period - 5)  # the next one begins 5 µs after its end
+        made.op("aten::mm", period * i + 1, 8, (4096, 4096), (4096, 4096))
+        made.work(GEMM, period * i + 2, 172 * i + 10, 171)
+    one = scene(made, tmp_path)
+    assert (regime(one).name, one.cpu_runs_ahead) == (bound, bound == "compute-bound")
+    costs = {finding.id for finding in launching(one)}
+    assert ("gpu-waits" in costs) == (bound == "overhead-bound")
+    if one.cpu_runs_ahead:
+        assert told(regime(one)).startswith(
+            "the GPU works 171 µs of each 300 µs step (57.0 %; the CPU is through one in 170 µs "
+            "even with the profiler), 100 % of its time in kernels whose arithmetic"
+        )
+
+
 def test_graph_that_fills_half_a_step_hides_what_the_rest_is(tmp_path: Path) -> None:
     def bound(median: float) -> str | None:
         return name(even_steps(100, 300, graph=True, **timed(median)), tmp_path)
@@ -219,7 +239,7 @@ def test_thresholds_are_what_the_recorded_runs_show() -> None:
     assert ceil(10 * max(hidden)) / 10 == SEEN_HIDDEN < INFLATION
     full = [share for share in shares if share >= FULL]
     assert ceil(100 * (1 - min(full))) / 100 == FULL_LEAVES < 1 - FULL
-    assert f"{100 * min(full):.0f} to {100 * max(full):.0f} %" == "92 to 106 %"
+    assert f"{100 * min(full):.0f} to {100 * max(full):.0f} %" == "92 to 104 %"
     assert max(full) < LONGEST
 
 

@@ -36,7 +36,7 @@ def gpu_waits(scene: Scene) -> Iterator[Finding]:
     if step is None or part is None or part >= (FULL if scene.is_unprofiled else 1 - FULL):
         return
     launches = _whole(scene.launches_per_step)
-    if not launches or not scene.step_gpu_ns:
+    if not launches or not scene.step_gpu_ns or scene.cpu_runs_ahead:
         return
     if not scene.is_unprofiled and not scene.idle_is_explained:
         return  # launches are missing from the trace, and with them the work of the steps
@@ -86,7 +86,12 @@ def graphs_absent(scene: Scene) -> Iterator[Finding]:
     facts, launches = scene.facts, scene.launches_per_step
     part = scene.unprofiled_share if scene.is_unprofiled else scene.busy_share
     waits = part is not None and part < (FULL if scene.is_unprofiled else 1 - FULL)
-    if facts.graph_launches or not waits or (launches or 0) < FEWEST_LAUNCHES:
+    if (
+        facts.graph_launches
+        or not waits
+        or scene.cpu_runs_ahead
+        or (launches or 0) < FEWEST_LAUNCHES
+    ):
         return
     rows = _same_kernels(scene)
     if rows is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from trace_util.steps import StepFacts, sound_steps
 from trace_util.tally import distinct, middle
 from trace_util.timeline import clip, common, union, union_ns
 
-# Measured on H200s (traces/recorded): the steps that keep the GPU busy reach 92 to 106 % of the
+# Measured on H200s (traces/recorded): the steps that keep the GPU busy reach 92 to 104 % of the
 # unprofiled step time, so a tenth of it idle is more than their spread. The GPU's work was timed in
 # other steps, with the profiler at work, and may be a little longer than the step.
 FULL = 0.9
@@ -223,6 +224,28 @@ class Scene:
         if told is None or told.min_ns is None or self.step_work_ns is None:
             return False
         return self.step_work_ns >= FULL * told.min_ns
+
+    @cached_property
+    def cpu_step_ns(self) -> int | None:
+        """The longest that the CPU took from one sound step to the next, with the profiler."""
+        steps = self.facts.steps
+        nexts = [max(b.start_ns - a.start_ns, a.duration_ns) for a, b in pairwise(steps)]
+        periods = [*nexts, *(step.duration_ns for step in steps[-1:])]
+        sound = {step.index for step in self.sound_steps}
+        return max(
+            (p for p, s in zip(periods, steps, strict=True) if s.index in sound), default=None
+        )
+
+    @property
+    def cpu_runs_ahead(self) -> bool:
+        """Whether the CPU is through a step before the GPU is, although the profiler slows it.
+
+        The GPU then sets the pace, whatever its own speed was when the step was timed: under a
+        long load its clock gives way.
+        """
+        if self.cpu_step_ns is None or self.step_work_ns is None:
+            return False
+        return self.cpu_step_ns < self.step_work_ns
 
     @cached_property
     def launches_per_step(self) -> float | None:
