@@ -216,10 +216,37 @@ def test_only_the_file_that_changed_is_sent_again(hub, client, work):
     before = changed.stat()
     changed.write_text(changed.read_text().replace('"dur":2', '"dur":3'))
     os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))  # same size, same time
-    ran = client("traces", "-b", "traces", "--json", cwd=work)
+    ran = client("traces", "-b", "traces", "--json", "--yes", cwd=work)
+    assert [item["reason"] for item in ran.outcome["sent"]] == [
+        "replaces another content of this name"
+    ]
     assert remotes(ran.outcome["sent"]) == ["02_linear/64_eager.json.gz"]
     assert remotes(ran.outcome["skipped"]) == REMOTES[1:]
     assert gzip.decompress(hub.content_of("ada/traces", REMOTES[0])) == changed.read_bytes()
+
+
+def test_another_content_of_the_same_name_is_replaced_only_if_that_is_agreed(hub, client, work):
+    client("traces", "-b", "traces", "--yes", cwd=work)
+    path = work / "traces" / "02_linear" / "64_eager.json"
+    path.write_text(TRACE.replace("aten::mm", "aten::addmm"))
+    before = dict(hub.buckets["ada/traces"].files)
+    told = "ada/traces: has another 02_linear/64_eager.json.gz, which would be replaced\n"
+    dry = client("traces", "-b", "traces", "--dry-run", cwd=work)
+    would = "dry run: would be sent, and replaces another content of this name"
+    assert dry.code == 0 and f"skipped  {REMOTES[0]}: {would}\n" in dry.out
+    assert dry.err.count(told) == 1
+    ran = client("traces", "-b", "traces", cwd=work)
+    assert ran.code == 1 and ran.err.count(told) == 1
+    assert ran.error == (
+        f"ada/traces: has another {REMOTES[0]}; add --yes to replace what is there, or send to "
+        "another folder with --prefix"
+    )
+    code, shown = on_a_terminal(client, work, "n\n", "traces", "-b", "traces")
+    assert code == 1 and hub.buckets["ada/traces"].files == before
+    assert "Send 1 file to ada/traces and replace 1 there? [y/N]" in shown
+    code, _ = on_a_terminal(client, work, "y\n", "traces", "-b", "traces")
+    assert code == 0
+    assert gzip.decompress(hub.content_of("ada/traces", REMOTES[0])) == path.read_bytes()
 
 
 def test_nothing_in_the_bucket_is_deleted(hub, client, work):

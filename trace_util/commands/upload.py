@@ -1,8 +1,9 @@
 """Sends traces and their .txt tables to a Hugging Face bucket and prints a Perfetto link for each.
 
-Only traces are sent, gzipped, and only those that the bucket does not have yet. Nothing in the
-bucket is ever deleted, unless --mirror asks for it. What is public or gives somebody away is said
-before anything leaves the machine; a file with a token in it stops the upload.
+Traces are sent gzipped, and only those that the bucket does not have yet. One that has another
+content there is replaced only if that is agreed, on the terminal or with --yes; nothing else in the
+bucket is deleted, unless --mirror asks for it. What is public or gives somebody away is said before
+anything leaves the machine; a file with a token in it stops the upload.
 """
 
 from __future__ import annotations

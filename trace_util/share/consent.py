@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from trace_util.events import TraceError
 from trace_util.exposure import Finding, has_secrets
 from trace_util.report.exposure import findings_phrase
 from trace_util.report.hints import say
+from trace_util.report.text import counted
 from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 
@@ -51,28 +52,50 @@ def tell(files: Sequence[Packed], say: Say) -> None:
         say(f"and {len(telling) - _MOST_LINES} more files that give something away")
 
 
-def obtain(target: Target, files: Sequence[Packed], *, yes: bool, ask: Ask | None) -> None:
-    """Return if the files may be sent as things stand.
+def tell_replaced(target: Target, paths: Sequence[str], say: Say) -> None:
+    """Say which files of the bucket would be lost."""
+    for path in paths[:_MOST_LINES]:
+        say(f"{target.bucket}: has another {path}, which would be replaced")
+    if len(paths) > _MOST_LINES:
+        say(f"and {len(paths) - _MOST_LINES} more that would be replaced")
+
+
+def obtain(
+    target: Target,
+    files: Sequence[Packed],
+    replaced: Collection[str],
+    *,
+    yes: bool,
+    ask: Ask | None,
+) -> None:
+    """Return if the files may be sent as things stand, and the contents ``replaced`` be lost.
 
     Raises:
         TraceError: somebody said no, or there is a question and nobody to ask.
     """
     telling = _all_findings(files) if not target.private else ()
-    if yes or (target.exists and not telling):
+    if yes or (target.exists and not telling and not replaced):
         return
     if ask is None:
-        raise TraceError(_unasked(target, telling))
+        raise TraceError(_unasked(target, telling, replaced))
     what = "Send" if target.exists else f"Create the {target.visibility} bucket and send"
+    instead = f" and replace {len(replaced)} there" if replaced else ""
     despite = " all the same" if telling else ""
-    if not ask(f"{what} {len(files)} files to {target.bucket}{despite}?"):
+    if not ask(f"{what} {counted(len(files), 'file')} to {target.bucket}{instead}{despite}?"):
         raise TraceError(f"{target.bucket}: not agreed to; nothing was sent")
 
 
-def _unasked(target: Target, telling: Sequence[Finding]) -> str:
+def _unasked(target: Target, telling: Sequence[Finding], replaced: Collection[str]) -> str:
     if not target.exists:
         return (
             f"{target.bucket}: there is no such bucket, and no terminal to ask on; add --yes to "
             f"create it, {target.visibility}{'' if target.private else ' (or private: --private)'}"
+        )
+    if not telling:
+        more = f", and {len(replaced) - 1} more" if len(replaced) > 1 else ""
+        return (
+            f"{target.bucket}: has another {min(replaced)}{more}; add --yes to replace what is "
+            "there, or send to another folder with --prefix"
         )
     return (
         f"{target.bucket}: is public, and the files give away {findings_phrase(telling)}; add "

@@ -22,6 +22,7 @@ from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 
 THERE_ALREADY = "there already, with the same content"
+REPLACES = "replaces another content of this name"
 _LINKS_AT_ONCE = 8
 
 
@@ -39,10 +40,12 @@ class Delivery:
 
     def planned(self) -> Upload:
         """What :meth:`done` would do; nothing is created or sent."""
-        same, new = self._compared(self._hashes())
-        self._announce(new)
+        same, new, replaced = self._compared(self._hashes())
+        self._announce(new, replaced)
         skipped = [self.item(one, THERE_ALREADY) for one in same]
-        skipped += [self.item(one, "dry run: would be sent") for one in new]
+        for one in new:
+            instead = f", and {REPLACES}" if one.remote in replaced else ""
+            skipped.append(self.item(one, f"dry run: would be sent{instead}"))
         return self.outcome(skipped=tuple(skipped), dry_run=True)
 
     def done(self) -> Upload:
@@ -52,10 +55,10 @@ class Delivery:
             TraceError: not agreed, or the bucket could not be made.
         """
         hashes = self._hashes()
-        same, new = self._compared(hashes)
-        self._announce(new)
+        same, new, replaced = self._compared(hashes)
+        self._announce(new, replaced)
         if new:
-            consent.obtain(self.target, new, yes=self.yes, ask=self.ask)
+            consent.obtain(self.target, new, replaced, yes=self.yes, ask=self.ask)
         target = _made(self.hub, self.target, self.say)
         failed = self._send(new, hashes)
         sent = [one for one in new if one.remote not in failed]
@@ -69,7 +72,10 @@ class Delivery:
         return replace(
             self.outcome(index_url=index_url),
             public=not target.private,
-            sent=tuple(links[one.remote] for one in sent),
+            sent=tuple(
+                _also(REPLACES, links[one.remote]) if one.remote in replaced else links[one.remote]
+                for one in sent
+            ),
             skipped=tuple(_also(THERE_ALREADY, links[one.remote]) for one in same),
             failed=tuple(self.item(one, failed[one.remote]) for one in new if one.remote in failed),
         )
@@ -88,21 +94,23 @@ class Delivery:
         digests = content_hashes([one.copy for one in self.files])
         return {one.remote: digest for one, digest in zip(self.files, digests, strict=True)}
 
-    def _compared(self, hashes: dict[str, str]) -> tuple[list[Packed], list[Packed]]:
-        """The files that the bucket has already, by content, and the others."""
+    def _compared(self, hashes: dict[str, str]) -> tuple[list[Packed], list[Packed], set[str]]:
+        """The files that the bucket has already, by content, the others, and the remote paths of
+        those among the others under whose name the bucket has another content."""
         there = self.hub.hashes(self.target.bucket, list(hashes)) if self.target.exists else {}
         same: list[Packed] = []
         new: list[Packed] = []
         for one in self.files:
             (same if there.get(one.remote) == hashes[one.remote] else new).append(one)
-        return same, new
+        return same, new, {one.remote for one in new if one.remote in there}
 
-    def _announce(self, new: Sequence[Packed]) -> None:
+    def _announce(self, new: Sequence[Packed], replaced: set[str]) -> None:
         if not new:
             self.say(f"{self.target.bucket}: nothing new to send")
             return
         size = size_text(sum(one.size_bytes for one in new))
         consent.announce(self.target, new, size, self.say)
+        consent.tell_replaced(self.target, sorted(replaced), self.say)
 
     def _send(self, new: Sequence[Packed], hashes: dict[str, str]) -> dict[str, str]:
         """Send; returns why a file is not in the bucket, for each that is not."""

@@ -52,7 +52,8 @@ def upload_traces(
         bucket: ``NAME`` (in ``namespace``, else in the token's own) or ``NAMESPACE/NAME``.
         token: by default HF_TOKEN or the one that ``hf auth login`` saved.
         private: create the bucket private. An existing one keeps its visibility.
-        yes: create a missing bucket, and send what gives people away, without asking.
+        yes: create a missing bucket, replace another content of the same name, and send what gives
+            people away, without asking.
         redact: send cleaned copies.
         dry_run: send nothing; without a token or the Hub, say what could not be found out.
         mirror: delete from the bucket the traces that the folder no longer has, if agreed.
