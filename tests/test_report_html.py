@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from contrast import contrast
+from make_trace import mark, op, trace_of
 
 from trace_util.cli import main
 from trace_util.compare import comparison
@@ -260,6 +261,15 @@ def test_a_number_that_the_trace_cannot_say_is_not_0(tmp_path: Path) -> None:
     text = Page(report_html([read_trace(trace)])).all("main")[0]["text"]
     assert "GPU busy" not in text
     assert "nothing was launched" in text.lower()
+
+
+def test_a_wide_step_is_kept_out_of_the_median_too(tmp_path: Path) -> None:
+    marks = [mark(2, 0, 90), mark(3, 100, 10), mark(4, 120, 12)]
+    text = report_html([trace_of(*marks, op(101, 2))])
+    assert "it is kept out of the figures here" in text
+    assert ">11.0 µs</span><small>median of 2 recorded steps, 1 wide kept out</small>" in text
+    even = report_html([trace_of(*marks[1:], op(101, 2))])
+    assert "<small>median of 2 recorded steps</small>" in even
 
 
 def test_links_lead_to_perfetto_on_the_evidence() -> None:

@@ -38,6 +38,7 @@ from trace_util.report.text import (
 )
 from trace_util.report.values import filled
 from trace_util.steps import StepFacts
+from trace_util.tally import middle
 
 WIDTH = 1040.0  # px of a figure
 CELL = 3.0  # px; what is narrower than that is merged, so that the page stays small
@@ -70,11 +71,20 @@ def _tiles(facts: Facts) -> Html:
         spread = f"median of {step.count}, without the profiler" if step.count else ""
         tiles.append(_tile("A step", step.median_ns, "unprofiled_step.median_us", spread))
     if facts.steps:
-        marks = counted(len(facts.steps), "recorded step")
-        tiles.append(_tile("A step, profiled", facts.median_step_ns, None, f"median of {marks}"))
+        tiles.append(_profiled_tile(facts))
     tiles.append(_count_tile("Kernels", facts.kernel_count, "kernels.count", _each_step(facts)))
     tiles.append(_count_tile("Launches", facts.launch_count, "launches", ""))
     return element("dl", *tiles, class_="tiles")
+
+
+def _profiled_tile(facts: Facts) -> Html:
+    """The median mark, without wide steps where there are others, as the findings have it."""
+    shown = [step for step in facts.steps if not step.wide] or facts.steps
+    wide = len(facts.steps) - len(shown)
+    note = f"median of {counted(len(shown), 'recorded step')}"
+    note += f", {wide} wide kept out" if wide else ""
+    median = middle([step.duration_ns for step in shown])
+    return _tile("A step, profiled", median, None, note)
 
 
 def _each_step(facts: Facts) -> str:
