@@ -170,15 +170,25 @@ def test_events_that_the_ui_hides_are_warned_of() -> None:
     )
 
 
-def test_repaired_file_is_warned_of(tmp_path: Path) -> None:
-    path = tmp_path / "damaged.json"
+def damaged(folder: Path) -> Path:
+    path = folder / "damaged.json"
     path.write_text(
         '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "C:\\windows", "pid": 1, "tid": 1, '
         '"ts": 1, "dur": 2}]}'
     )
+    return path
+
+
+def test_repaired_file_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = damaged(tmp_path)
     with opened(str(path), "--timeout", "0.1") as process:
         err = ended(process)[2]
-    assert re.search(r"^warning: .*damaged.json: read with repairs: .*may refuse", err)
+    found = re.search(r"^warning: .*damaged.json: read with repairs: .*may refuse the file$",
+        err, re.MULTILINE)  # fmt: skip
+    assert found
+    assert main(["link", str(path), ONLINE]) == 0  # and of a link, in the same words
+    shown = capsys.readouterr()
+    assert shown.err == found[0] + "\n" and shown.out.startswith("https://ui.perfetto.dev/")
 
 
 def test_file_that_is_no_trace_is_not_served(

@@ -838,6 +838,20 @@ def test_a_link_that_does_not_open_is_not_printed(hub, client, work):
     assert "CORS" not in ran.out
 
 
+def test_a_link_of_a_trace_that_had_to_be_mended_says_so(hub, client, work):
+    path = work / "traces" / "02_linear" / "64_eager.json"
+    path.write_text(TRACE.replace("[", "[,", 1))
+    ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
+    reasons = {item["remote"]: item["reason"] for item in ran.outcome["sent"]}
+    said = reasons.pop(REMOTES[0])
+    assert re.fullmatch(r"read with repairs: .+ \(1\); the Perfetto UI may refuse the file", said)
+    assert set(reasons.values()) == {None} and ran.code == 0
+    again = client("traces", "-b", "traces", cwd=work)
+    assert f"skipped  {REMOTES[0]}: there already, with the same content; {said}\n" in again.out
+    private = client("traces", "-b", "closed", "--private", "--yes", cwd=work)
+    assert f"02_linear/64_eager.json.gz; {said}\n" in private.out
+
+
 def test_a_link_that_could_not_be_tried_is_printed_and_said_to_be(hub, client, work):
     hub.faults.append(Fault("GET /buckets/ada/traces/resolve/", 429))
     ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)

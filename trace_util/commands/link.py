@@ -31,8 +31,13 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.highlights import focus_on
     from trace_util.perfetto import public_link
     from trace_util.reader import read_trace
+    from trace_util.report.hints import say
+    from trace_util.report.oddities import repairs_warning
 
-    link = public_link(args.url, focus_on(read_trace(args.trace)))
+    trace = read_trace(args.trace)
+    link = public_link(args.url, focus_on(trace))
+    if warning := repairs_warning(trace):
+        say(f"warning: {args.trace}: {warning}")
     if args.json:
         print(json.dumps({"url": args.url, "link": link}))
     else:

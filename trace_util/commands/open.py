@@ -115,13 +115,13 @@ def _waited(server: HandOver, args: argparse.Namespace) -> bool:
 def _warnings(path: Path, trace: Trace, facts: Facts) -> Iterator[str]:
     """What the UI will not show as it was, or may not show at all."""
     from trace_util.browser import size_warning
+    from trace_util.report.oddities import repairs_warning
 
     large = size_warning(path)
     if large:
         yield large
-    if trace.repairs:
-        mended = ", ".join(f"{what} ({count})" for what, count in trace.repairs.items())
-        yield f"{path}: read with repairs: {mended}; the Perfetto UI may refuse the file"
+    if warning := repairs_warning(trace):
+        yield f"{path}: {warning}"
     hidden = facts.hidden_in_perfetto
     if hidden:
         events = "GPU events overlap" if hidden > 1 else "GPU event overlaps"

@@ -19,6 +19,14 @@ def oddities(trace: Trace, facts: Facts) -> list[str]:
     return [*trace.warnings, *_missing(facts), *_step_oddities(trace, facts), *_rows(trace, facts)]
 
 
+def repairs_warning(trace: Trace) -> str | None:
+    """What to say to who hands the file on to the Perfetto UI, which mends less than we do."""
+    if not trace.repairs:
+        return None
+    mended = ", ".join(f"{what} ({count})" for what, count in trace.repairs.items())
+    return f"read with repairs: {mended}; the Perfetto UI may refuse the file"
+
+
 def _missing(facts: Facts) -> Iterator[str]:
     if facts.gpu_activity == "missing":
         yield (

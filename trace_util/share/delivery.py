@@ -135,7 +135,7 @@ class Delivery:
         if target.private:
             command = shell_word(str(FileAddress(target.bucket, one.remote)))
             how = f"private; trace-util open {command}" if about else None
-            return self.item(one, how)
+            return self.item(one, _joined(how, about.warning if about else None))
         item = self.item(one, None)
         assert item.url is not None
         opens, said = answer.try_address(item.url, one.copy)
@@ -143,6 +143,7 @@ class Delivery:
             return replace(item, reason=f"its link does not open: {said}")
         reason = f"its link could not be tried: {said}" if opens is None else None
         link = public_link(item.url, about.focus) if about else None
+        reason = _joined(reason, about.warning if about else None)
         return replace(item, link=link, reason=reason)
 
 
@@ -160,4 +161,8 @@ def _made(hub: Hub, target: Target, say: Say) -> Target:
 
 
 def _also(reason: str, item: Item) -> Item:
-    return replace(item, reason=f"{reason}; {item.reason}" if item.reason else reason)
+    return replace(item, reason=_joined(reason, item.reason))
+
+
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(filter(None, reasons)) or None

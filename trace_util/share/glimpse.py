@@ -12,6 +12,7 @@ from trace_util.focus import Focus
 from trace_util.highlights import focus_on
 from trace_util.links import link
 from trace_util.reader import read_trace
+from trace_util.report.oddities import repairs_warning
 from trace_util.report.values import filled
 from trace_util.report.versions import versions
 
@@ -21,13 +22,14 @@ _VERSIONS = ("torch", "triton", "cuda", "driver", "cuda_runtime", "hip_runtime")
 
 @dataclass(frozen=True)
 class Glimpse:
-    """Texts are empty, and ``focus`` is ``None``, where the trace does not say."""
+    """Texts are empty, and others are ``None``, where the trace does not say."""
 
     lesson: str = ""
     gpu: str = ""
     versions: str = ""
     verdict: str = ""
     focus: Focus | None = None
+    warning: str | None = None  # why the Perfetto UI may not open it
 
 
 def glimpse(path: Path) -> Glimpse:
@@ -45,6 +47,7 @@ def glimpse(path: Path) -> Glimpse:
         versions=_versions(trace),
         verdict=_verdict(found),
         focus=focus_on(trace, links, facts),
+        warning=repairs_warning(trace),
     )
 
 
