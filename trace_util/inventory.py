@@ -16,7 +16,7 @@ from trace_util.beneath import Launched, inner_ns, launched_rows
 from trace_util.blocks import in_blocks, rows_where
 from trace_util.calls import Call
 from trace_util.correlation import device_key
-from trace_util.events import GPU_KINDS, Ints, Kind, Trace
+from trace_util.events import Ints, Kind, Trace
 from trace_util.gaps import waiting_calls
 from trace_util.links import Links
 from trace_util.tally import Tally, distinct, tally
@@ -52,7 +52,7 @@ class KernelFacts(Struct, frozen=True, gc=False):
 
 
 class OpFacts(Struct, frozen=True, gc=False):
-    """All ops of one name. An op without a launch beneath it is metadata only.
+    """All ops of one name. One without a launch beneath it is metadata, or work of the CPU.
 
     An op right inside one of the same name (`aten::sum` and its other overload) counts as a part of
     that one, as it does in PyTorch's averages.

@@ -39,6 +39,7 @@ from trace_util.report.text import (
 from trace_util.report.values import filled
 from trace_util.steps import StepFacts
 from trace_util.tally import middle
+from trace_util.views import VIEW_OPS
 
 WIDTH = 1040.0  # px of a figure
 CELL = 3.0  # px; what is narrower than that is merged, so that the page stays small
@@ -249,6 +250,11 @@ def kernel_cell(name: str) -> Html:
     return element("details", element("summary", words), element("dl", *rows))
 
 
+def _no_launch(op: str) -> Cell:
+    """What launches nothing may be work of the CPU, unless it is known for a view."""
+    return number_cell("none: metadata only" if op in VIEW_OPS else "none", 0)
+
+
 def ops(subject: Subject) -> Html | None:
     """The CPU ops by name, those that launch nothing marked."""
     facts = subject.facts
@@ -263,7 +269,7 @@ def ops(subject: Subject) -> Html | None:
             count_cell(op.count),
             time_cell(op.total_ns, unit),
             time_cell(op.self_ns, unit),
-            count_cell(op.launches) if op.launches else number_cell("none: metadata only", 0),
+            count_cell(op.launches) if op.launches else _no_launch(op.name),
             time_cell(op.gpu_ns, gpu),
         ]
         for op in shown
