@@ -16,7 +16,10 @@ from trace_text import complete, document, kernel, launch, names, native, read, 
 
 from trace_util import cautions
 from trace_util.events import Kind, TraceError
+from trace_util.explain import explanation
+from trace_util.facts import trace_facts
 from trace_util.reader import read_trace
+from trace_util.report.explain import explanation_text
 
 
 def text_of(*events: dict[str, object]) -> str:
@@ -74,7 +77,11 @@ def test_a06_legacy_list_of_a_build_without_kineto(tmp_path: Path) -> None:
     assert names(trace) == ["op1", "op2", "op3"]
     assert trace.processes == ("CPU functions",)
     assert trace.events.start_ns.tolist() == [1000, 2000, 3000]
-    assert not trace.events.is_kind(Kind.KERNEL, Kind.RUNTIME).any()
+    assert trace.events.is_kind(Kind.CPU_OP).all()
+    assert [(op.name, op.count, op.self_ns) for op in trace_facts(trace).ops] == [
+        (f"op{i}", 1, 1000) for i in (1, 2, 3)
+    ]
+    assert "3 CPU ops in 3.00 µs of CPU time" in explanation_text(explanation(trace))
     assert trace.header.device_properties == ()
 
 

@@ -13,7 +13,7 @@ from trace_util.columns import Array, Column, Table
 from trace_util.events import Events, Kind
 from trace_util.rows import ABSENT, ExactArgs
 from trace_util.sparse import SparseColumn
-from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, kind_of
+from trace_util.vocabulary import BOOKKEEPING_PROCESSES, MTIA_STREAM_EVENTS, OPS_PROCESS, kind_of
 
 # The texts that tell shapes, or how a kernel was launched, are interned as one: a byte that is in
 # no JSON stands between them.
@@ -119,6 +119,8 @@ class EventColumns:
             for i in np.flatnonzero(category == categories["mtia_ccp_events"]).tolist():
                 if kept[i].name in MTIA_STREAM_EVENTS:
                     kind[i] = Kind.SYNC
+        if "" in categories and OPS_PROCESS in processes:
+            kind[(category == categories[""]) & (process == processes[OPS_PROCESS])] = Kind.CPU_OP
         if "" in categories and isinstance(kept[0].args, ExactArgs):
             for i in np.flatnonzero(category == categories[""]).tolist():
                 args = kept[i].args

@@ -40,6 +40,10 @@ KINDS = {
 # and its last instant. Their process is one of these texts and never a number.
 BOOKKEEPING_PROCESSES = frozenset({"Spans", "Traces", ""})
 
+# Where ops stand that have no category: what the profiler's own list of events writes, also where
+# PyTorch was built without Kineto (torch/autograd/profiler_util.py, export_chrome_trace, 2.15).
+OPS_PROCESS = "CPU functions"
+
 # MTIA files its stream events (a stream that waits for another, a mark) under the same category as
 # its work; they occupy no engine.
 MTIA_STREAM_EVENTS = frozenset({"event_wait", "event_record"})
