@@ -328,6 +328,14 @@ def test_copies_of_one_recording_are_no_job(tmp_path, monkeypatch, capsys):
     assert not Path("job.json").exists()
 
 
+def test_one_trace_named_twice_is_wrong_usage(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    for named in (["rank0.json"], ["rank0.json", "./rank0.json"]):
+        assert main(["merge", *named, "-o", "job.json"]) == 2
+        said = "error: rank0.json: one trace is no job; give the ranks of one, two or more\n"
+        assert capsys.readouterr().err == said
+
+
 def test_runs_of_different_workloads_are_no_job(tmp_path, capsys):
     folder = RECORDED / "nvidia-h200" / "03_simple_mlp"
     runs = [str(folder / f"64_128_768_3072_{way}.json.gz") for way in ("eager", "compile")]

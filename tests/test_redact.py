@@ -278,7 +278,7 @@ def test_command_reports_without_an_output_and_refuses_to_overwrite(planted, tmp
     assert capsys.readouterr().err == f"error: {clean}: is there already; " + (
         "name another file or add --force\n"
     )
-    assert main(["redact", str(planted), str(planted), "--force"]) == 1
+    assert main(["redact", str(planted), str(planted), "--force"]) == 2
     assert "is the trace itself" in capsys.readouterr().err
     assert main(["redact", str(planted), str(clean), "--force", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ from conftest import RECORDED
 
 from trace_util import slim
 from trace_util.cli import main
-from trace_util.events import Kind, TraceError
+from trace_util.events import Kind, TraceError, UsageError
 from trace_util.facts import trace_facts
 from trace_util.job.rank import incomplete
 from trace_util.reader import read_trace
@@ -214,7 +214,7 @@ def test_what_cannot_be_slimmed_is_said(tmp_path):
         slim_trace(cpu, tmp_path / "out.json", "steps")
     with pytest.raises(TraceError, match="not a choice; keep one of steps, gpu, no-python"):
         slim_trace(cpu, tmp_path / "out.json", "all")
-    with pytest.raises(TraceError, match="is the trace itself"):
+    with pytest.raises(UsageError, match="is the trace itself"):
         slim_trace(cpu, cpu, "no-python")
     assert list(tmp_path.iterdir()) == [cpu]
 

@@ -83,6 +83,7 @@ def merge_traces(
     ``steps`` keeps those steps only. ``done`` is called after each of the two looks at a file.
 
     Raises:
+        UsageError: ``target`` is one of them.
         TraceError: fewer than two of the files are traces, or none has one of the steps.
     """
     content.require_target(target)
@@ -180,7 +181,7 @@ def _require(
     _require_ranks(seen)
     for one in seen:
         if target.exists() and Path(one.path).exists() and target.samefile(one.path):
-            raise TraceError(f"{target}: is one of the traces; name another file for the job")
+            raise UsageError(f"{target}: is one of the traces; name another file for the job")
     if steps is not None and not any(one.steps & set(steps) for one in seen):
         numbers = sorted(set().union(*(one.steps for one in seen)))
         has = f"#{numbers[0]} to #{numbers[-1]}" if numbers else "no step marks"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trace_util import content, giveaways
-from trace_util.events import TraceError
+from trace_util.events import TraceError, UsageError
 from trace_util.exposure import (
     OUTSIDE,
     Finding,
@@ -112,11 +112,11 @@ def redact_trace(source: Path, target: Path, names: Names | None = None) -> Reda
     by default this machine's name and its user's. The copy is gzipped if its name says so.
 
     Raises:
-        UsageError: the trace is a pipe, or the copy would replace what is no file.
+        UsageError: the trace is a pipe, or the copy would replace it or what is no file.
         TraceError: the file cannot be read, or the copy could not be proved clean and equal.
     """
     if target.exists() and target.samefile(source):
-        raise TraceError(f"{target}: is the trace itself; name another file for the copy")
+        raise UsageError(f"{target}: is the trace itself; name another file for the copy")
     content.require_rereadable(source)
     content.require_target(target)
     scan = Scan(own_names() if names is None else names)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trace_util import content
 from trace_util.cautions import SOURCE_INCOMPLETE
-from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace, TraceError
+from trace_util.events import CALL_KINDS, GPU_KINDS, Kind, Trace, TraceError, UsageError
 from trace_util.facts import Facts, trace_facts
 from trace_util.job.rank import incomplete
 from trace_util.links import Links, link
@@ -65,12 +65,13 @@ def slim_trace(source: Path, target: Path, keep: str) -> Slimmed:
     """Write the part of a trace that ``keep`` (one of ``CHOICES``) names to ``target``.
 
     Raises:
+        UsageError: the copy would replace the trace.
         TraceError: no such choice, no trace, nothing to choose by, or the proof failed.
     """
     if keep not in CHOICES:
         raise TraceError(f"{keep!r}: not a choice; keep one of {', '.join(CHOICES)}")
     if target.exists() and target.samefile(source):
-        raise TraceError(f"{target}: is the trace itself; name another file for the copy")
+        raise UsageError(f"{target}: is the trace itself; name another file for the copy")
     content.require_rereadable(source)
     content.require_target(target)
     trace = read_trace(source)

@@ -55,10 +55,13 @@ def run(args: argparse.Namespace) -> int:
     content.require_target(target)
     steps = step_numbers(args.steps) if args.steps else None
     paths = [place.path for place in places_meant(args.traces)]
-    others = [path for path in paths if os.path.realpath(path) != os.path.realpath(target)]
-    if len(others) < len(paths) and not is_merged(target):
+    files = {os.path.realpath(path): path for path in reversed(paths)}  # each once
+    is_among = files.pop(os.path.realpath(target), None) is not None
+    others = list(reversed(files.values()))
+    if is_among and not is_merged(target):
         raise UsageError(f"{target}: is one of the traces; name another file for the job")
-    if len(others) == 1 and not means_several(args.traces):
+    # One file that is named twice is one trace; a folder that holds no more is refused as it is.
+    if len(others) == 1 and not any(means_several([where]) for where in args.traces):
         raise UsageError(f"{others[0]}: one trace is no job; give the ranks of one, two or more")
     if target.exists() and not args.force:
         raise TraceError(f"{target}: is there already; name another file or add --force")
