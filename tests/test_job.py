@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -564,6 +565,32 @@ def test_facts_in_a_named_file_stay_and_follow_the_files(tmp_path: Path) -> None
     assert second[0] == first[0] and second[1] != first[1]
     assert second[1].steps[0].work_ns == (GEMM_US + ADD_US + 700) * US
     assert len(kept.read_bytes().splitlines()) == 4
+
+
+@pytest.mark.parametrize("whole_lines", [0, 1])
+def test_full_disk_leaves_no_part_of_a_line(tmp_path: Path, whole_lines: int) -> None:
+    """A limit on the size of files stands for the disk: it too takes a part, and then fails."""
+    folder = write_ranks(tmp_path / "run", 3)
+    kept = tmp_path / "facts.jsonl"
+    gathered([str(folder)], facts_file=kept)
+    first = kept.read_bytes().splitlines(keepends=True)[0]
+    kept.unlink()
+    program = (
+        "import resource, sys; from trace_util.cli import main;"
+        "size = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size));"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    size = str(len(first) * whole_lines + 20)
+    words = ("summary", str(folder), "--facts", str(kept), "--workers", "1")
+    done = subprocess.run(
+        [sys.executable, "-c", program, size, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"error: {kept}: File too large\n"
+    if whole_lines:
+        assert kept.read_bytes() == first
+    else:
+        assert not kept.exists()
 
 
 def test_facts_of_another_version_are_not_taken(

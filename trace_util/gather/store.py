@@ -69,10 +69,27 @@ class Store:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - until closed
                 if self._file.tell():
-                    self._file.write(b"\n")  # ends a line that an interrupted run did not end
-            self._file.write(msgspec.json.encode(line) + b"\n")
+                    self._append(b"\n")  # ends a line that an interrupted run did not end
+            self._append(msgspec.json.encode(line) + b"\n")
         except OSError as error:
             raise TraceError(f"{self.path}: {error.strerror or error}") from None
+
+    def _append(self, text: bytes) -> None:
+        """Write all of it or, on a full disk say, nothing: no part of a line stays.
+
+        A file that nothing has been written to is removed.
+        """
+        assert self._file is not None
+        before = self._file.tell()
+        try:
+            rest = memoryview(text)
+            while rest:  # a disk that is nearly full takes a part of it
+                rest = rest[self._file.write(rest) :]
+        except BaseException:
+            if self.path.is_file():  # and no device
+                self._file.truncate(before)
+                self.close(remove=not before)
+            raise
 
     def close(self, *, remove: bool) -> None:
         """Close the file; ``remove`` when the facts are not needed any more."""
