@@ -828,7 +828,14 @@ def test_a_link_that_does_not_open_is_not_printed(hub, client, work):
     hub.faults.append(Fault(f"GET /buckets/ada/traces/resolve/{REMOTES[0]}", 404))
     hub.faults.append(Fault(f"GET /cdn/ada/traces/{REMOTES[2]}", 200))
     ran = client("traces", "-b", "traces", "--yes", "--json", cwd=work)
-    assert ran.code == 0 and {item["link"] for item in ran.outcome["sent"]} == {None}
+    assert ran.code == 1 and {item["link"] for item in ran.outcome["sent"]} == {None}
+    assert ran.outcome["failed"] == []
+    again = client("traces", "-b", "traces", cwd=work)
+    assert again.code == 1 and again.out.endswith(
+        "ada/traces, public: 0 sent, 3 skipped, 0 failed; 2 links do not open\n"
+    )
+    hub.faults.clear()
+    assert client("traces", "-b", "traces", cwd=work).code == 0
     reasons = {item["remote"]: item["reason"] for item in ran.outcome["sent"]}
     assert reasons == {
         REMOTES[0]: "its link does not open: the Hub answers 404 to a GET without a token",

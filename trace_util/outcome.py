@@ -14,6 +14,7 @@ class Item:
     url: str | None  # where it can be fetched
     link: str | None  # where it opens in the Perfetto UI; only if it was seen to answer
     reason: str | None
+    opens: bool | None = None  # whether everybody can fetch it; None: not tried, or no clear answer
 
 
 @dataclass(frozen=True)
@@ -32,5 +33,10 @@ class Upload:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
-        return not self.failed
+        """Whether nothing failed and every address that could be tried opens."""
+        return not self.failed and not self.unopened
+
+    @property
+    def unopened(self) -> tuple[Item, ...]:
+        """What is in the bucket, and cannot be fetched from there all the same."""
+        return tuple(item for item in (*self.sent, *self.skipped) if item.opens is False)

@@ -4,6 +4,8 @@ Traces are sent gzipped, and only those that the bucket does not have yet. One t
 content there is replaced only if that is agreed, on the terminal or with --yes; nothing else in the
 bucket is deleted, unless --mirror asks for it. What is public or gives somebody away is said before
 anything leaves the machine; a file with a token in it stops the upload.
+
+Each link is tried as a stranger would; one that does not open ends the command with exit code 1.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Upload and report; returns 0 if nothing failed."""
+    """Upload and report; returns 0 if nothing failed and every link that was tried opens."""
     import json
     import sys
 

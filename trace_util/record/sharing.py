@@ -35,7 +35,7 @@ def share(flags: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Upload the paths as ``--bucket`` asks, and print the links; nothing without ``--bucket``.
 
     In the bucket they lie where ``trace-util upload traces`` would put them. Exits with code 1 when
-    something was not sent.
+    something was not sent or its link does not open.
 
     Raises:
         TraceError: nothing could be sent. The files are kept, which is said.
@@ -61,7 +61,7 @@ def share(flags: argparse.Namespace, paths: Sequence[Path]) -> None:
         say(f"note: nothing is lost; later: {_upload_command(flags, paths[0])}")
         raise
     print(upload_text(upload, text.style_of(sys.stdout)))
-    if upload.failed:
+    if not upload.ok:
         raise SystemExit(1)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from trace_util.outcome import Item, Upload
-from trace_util.report.text import PLAIN, Style
+from trace_util.report.text import PLAIN, Style, counted
 
 _MOST_LINES = 30  # of what was left out; --json has all
 
@@ -15,16 +15,21 @@ _MOST_LINES = 30  # of what was left out; --json has all
 def upload_json(upload: Upload) -> dict[str, Any]:
     """The bucket, whether it is public, and the files sent, skipped and failed.
 
+    ``link`` of a file is there only if it was not seen to fail, and ``reason`` says how it did.
     ``unknown`` says why a dry run could not ask for the bucket, if it could not.
     """
     return {
         "bucket": upload.bucket,
         "public": upload.public,
         **({"unknown": upload.unknown} if upload.unknown else {}),
-        "sent": [asdict(item) for item in upload.sent],
-        "skipped": [asdict(item) for item in upload.skipped],
-        "failed": [asdict(item) for item in upload.failed],
+        "sent": [_item_json(item) for item in upload.sent],
+        "skipped": [_item_json(item) for item in upload.skipped],
+        "failed": [_item_json(item) for item in upload.failed],
     }
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    return {name: value for name, value in asdict(item).items() if name != "opens"}
 
 
 def upload_text(upload: Upload, style: Style = PLAIN) -> str:
@@ -37,6 +42,9 @@ def upload_text(upload: Upload, style: Style = PLAIN) -> str:
     visibility = {True: ", public", False: ", private", None: ""}[upload.public]
     dry = "dry run, " if upload.dry_run else ""
     counts = f"{len(upload.sent)} sent, {len(upload.skipped)} skipped, {len(upload.failed)} failed"
+    if upload.unopened:
+        lost = len(upload.unopened)
+        counts += f"; {counted(lost, 'link')} {'does' if lost == 1 else 'do'} not open"
     return "\n".join([*lines, style.bold(f"{upload.bucket}{visibility}: {dry}{counts}")]) + "\n"
 
 
@@ -48,7 +56,7 @@ def _lines(label: str, items: Sequence[Item], style: Style) -> list[str]:
         name = item.remote or item.path or ""
         reason = f": {item.reason}" if item.reason else ""
         shown = f"{label:<9}{name}{reason}"
-        lines.append(style.warn(shown) if label == "failed" else shown)
+        lines.append(style.warn(shown) if label == "failed" or item.opens is False else shown)
         if item.link:
             lines.append(f"{'':9}{item.link}")
     if len(others) > _MOST_LINES:

@@ -140,11 +140,11 @@ class Delivery:
         assert item.url is not None
         opens, said = answer.try_address(item.url, one.copy)
         if opens is False:
-            return replace(item, reason=f"its link does not open: {said}")
+            return replace(item, reason=f"its link does not open: {said}", opens=False)
         reason = f"its link could not be tried: {said}" if opens is None else None
         link = public_link(item.url, about.focus) if about else None
         reason = _joined(reason, about.warning if about else None)
-        return replace(item, link=link, reason=reason)
+        return replace(item, link=link, reason=reason, opens=opens)
 
 
 def _made(hub: Hub, target: Target, say: Say) -> Target:
