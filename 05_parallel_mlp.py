@@ -46,7 +46,8 @@ args = parser.parse_args()
 # The workload
 # ---------------------------------------------------------------------------------------------
 # torchrun starts this page once for each rank and tells each its rank and how many there are. All
-# ranks draw the same weights from the same seed and keep their own slice.
+# ranks draw the same weights from the same seed and keep their own slice. What is wrong with a flag
+# the first rank alone tells, in one line above the report that torchrun itself prints.
 
 rank, ranks = record.ranks(parser)
 if args.hidden % ranks:
@@ -103,7 +104,8 @@ partial = tokens * args.dim * x.element_size()
 gemm = 2 * tokens * args.dim * args.hidden // ranks
 sent = record.quantity(2 * (ranks - 1) / ranks * partial, "B")
 record.predict(
-    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs, on each of {ranks} ranks",
+    arithmetic=f"{record.quantity(gemm, 'FLOP')} in each of three GEMMs"
+    + (f", on each of {ranks} ranks" if ranks > 1 else ""),
     all_reduce=f"[{tokens}, {args.dim}] is {record.quantity(partial, 'B')}; each rank sends {sent}",
     communication="how many calls a step, and what share of a step? guess, then look",
 )

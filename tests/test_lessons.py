@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lesson_runs import ROOT, SMALL_MLP, events_of, run_fresh_lesson, run_lesson
+from lesson_runs import ROOT, SMALL_MLP, events_of, run_fresh_lesson, run_lesson, run_ranks
 from loopback_hub import loopback_hub
 
 RUNS = {
@@ -287,6 +287,15 @@ def test_parallel_lesson_without_torchrun_is_one_line(environment):
     assert process.returncode == 2
     assert process.stderr.startswith("error: start it with torchrun --nproc_per_node 2")
     assert process.stderr.count("\n") == 1
+
+
+def test_wrong_flag_under_torchrun_is_told_once(tmp_path):
+    process = run_ranks(tmp_path, "--hidden", "7")
+    assert process.returncode != 0
+    said = [line for line in process.stderr.splitlines() if "error: argument" in line]
+    assert said == [
+        "error: argument --hidden: 7 cannot be split over 2 ranks (see 05_parallel_mlp.py --help)"
+    ]
 
 
 def test_sweep_records_every_size_and_says_where_it_stopped(tmp_path):

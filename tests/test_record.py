@@ -39,7 +39,7 @@ from trace_util.record.device import (
     require_compile,
     require_dtype,
 )
-from trace_util.record.errors import one_line
+from trace_util.record.errors import one_line, speak_plainly
 from trace_util.record.health import complaints
 from trace_util.record.read_back import recorded as read_back_rows
 from trace_util.record.recorded import (
@@ -505,6 +505,29 @@ def test_interrupt_beneath_another_error_is_an_interrupt():
             raise AssertionError("Profiler must be initialized before starting trace")
     except AssertionError as error:
         assert one_line(error, []) == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("environment", "waits"),
+    [
+        ({"TORCHELASTIC_RUN_ID": "1", "RANK": "2", "LOCAL_RANK": "0"}, False),
+        ({"TORCHELASTIC_RUN_ID": "1", "RANK": "1", "LOCAL_RANK": "1"}, True),
+        ({"RANK": "1", "LOCAL_RANK": "1"}, False),  # nobody would end it
+    ],
+)
+def test_error_of_one_rank_alone_is_told_after_a_while(environment, waits, monkeypatch, capsys):
+    slept = []
+    monkeypatch.setattr("trace_util.record.output.time.sleep", slept.append)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    speak_plainly(["--batch"])
+    error = TraceError("--dtype bf16: this GPU cannot")
+    with pytest.raises(SystemExit) as end:
+        sys.excepthook(type(error), error, None)
+    assert end.value.code == 1
+    assert capsys.readouterr().err == "error: --dtype bf16: this GPU cannot\n"
+    assert slept == ([15] if waits else [])
 
 
 def test_bug_keeps_its_traceback():

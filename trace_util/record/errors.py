@@ -13,6 +13,7 @@ from ..cli import DEBUG_VARIABLE
 from ..events import TraceError
 from ..report.hints import say
 from ..standard_output import INTERRUPTED, OutputError, give_output_up, in_words
+from .output import let_first_rank_tell
 
 # How torch words a failed allocation (c10/core/impl/alloc_cpu.cpp, ATen's storage size check).
 NO_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "size calculation overflowed")
@@ -62,6 +63,8 @@ def speak_plainly(sizes: Sequence[str]) -> None:
             return
         if isinstance(error, OutputError):
             give_output_up()
+        if message != INTERRUPTION:
+            let_first_rank_tell()
         say(f"error: {message}")
         raise SystemExit(INTERRUPTED if message == INTERRUPTION else 1)
 

@@ -13,6 +13,7 @@ from ..cli import speak_anywhere
 from ..events import TraceError
 from ..report.text import clean
 from ..standard_output import OutputError, give_output_up, guard_output, in_words
+from .output import is_first_rank, let_first_rank_tell
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -171,6 +172,8 @@ class LessonParser(argparse.ArgumentParser):
         if file is not None:
             super().print_help(file)
             return
+        if not is_first_rank():
+            return
         speak_anywhere()
         guard_output(goes_on=True)
         try:
@@ -181,6 +184,7 @@ class LessonParser(argparse.ArgumentParser):
             self.exit(1, f"error: {in_words(error)}\n")
 
     def error(self, message: str) -> NoReturn:
+        let_first_rank_tell()
         self.exit(2, f"error: {clean(message)} (see {self.prog} --help)\n")
 
     def _own_spelling(self, word: str) -> str:

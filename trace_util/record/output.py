@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import os
+import time
 
 from ..report import hints
+
+# In which the first rank of a machine tells of an error that all of its ranks meet; they import
+# torch at the same time, and not equally fast.
+PATIENCE_S = 15
 
 
 def is_first_rank() -> bool:
     """Whether this process may speak: under torchrun only rank 0 does."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def let_first_rank_tell() -> None:
+    """Returns when an error is this process's own to tell, at once but under torchrun.
+
+    There the ranks of a machine meet most errors together, a wrong flag say, and when the first of
+    them ends torchrun ends the others. One that is still alive after a while met it alone.
+    """
+    if "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK", "0") != "0":
+        time.sleep(PATIENCE_S)
 
 
 def say(text: str) -> None:
