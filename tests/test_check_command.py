@@ -14,6 +14,7 @@ from trace_util.claims import check
 from trace_util.cli import main
 from trace_util.reader import read_trace
 from trace_util.report.check import lesson_lines
+from trace_util.report.html.checks import claims as claims_html
 from trace_util.report.text import Style
 
 H200 = RECORDED / "nvidia-h200"
@@ -119,6 +120,15 @@ def test_gate_that_is_met_by_a_name_of_nothing_is_not_silent(capsys: Capture) ->
     assert err == (
         'note: count("GEMM") is about nothing in this trace; names that only hold it, mind the '
         "case, and *: bf16 GEMM 64x8 with bias (nvjet)\n"
+    )
+
+
+def test_number_and_verb_agree(capsys: Capture) -> None:
+    one = H200 / "03_simple_mlp" / "64_128_768_3072_eager.json.gz"
+    _, out, _ = run(capsys, one, "--alone")
+    assert "  8 claims: 3 hold, 1 differs, 4 cannot be seen here\n" in out
+    assert "Of 8 claims, 3 hold, 1 differs on this GPU, and 4 cannot be seen in this trace." in str(
+        claims_html(check(read_trace(one), against=()))
     )
 
 

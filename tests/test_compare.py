@@ -498,3 +498,10 @@ def test_our_kernel_with_another_activation_is_told_by_the_flags(tmp_path: Path)
     eager = broken_copy(MLP, tmp_path / "a", silu)
     (fused,) = beside(eager, broken_copy(TRITON, tmp_path / "b", silu)).fused
     assert fused.match.ops == ("silu", "mul")
+
+
+def test_times_that_lie_far_apart_keep_their_digits(tmp_path: Path) -> None:
+    told = {"median": 35500, "min": 98.2, "max": 55100, "n": 50, "clock": "wall"}
+    wide = read_trace(broken_copy(MLP, tmp_path, set_run(unprofiled_step_us=told)))
+    text = compare_text(comparison([wide, read_trace(MLP)]))
+    assert "35.5 ms (98.2 µs to 55.1 ms)" in text

@@ -121,7 +121,7 @@ def test_op_that_crosses_into_a_step_counts_where_it_began() -> None:
     assert [trace.name_of(row) for row in facts.crossing_rows] == ["Optimizer.step#SGD.step"]
     assert links.step.tolist() == [0, 1, 2, 0, 0, 1, 1]
     assert told(*events).count("cross") == 1
-    assert "1 range cross" in told(*events)
+    assert "1 range crosses into a later step (first: " in told(*events)
 
 
 def test_ranges_inside_or_around_a_step_do_not_cross() -> None:

@@ -376,6 +376,7 @@ def test_a_png_without_matplotlib_is_one_line_that_names_the_extra(
         (["-o", "x.svg", "--range", "900000:900001"], "nothing happens from 900000 to", 1),
         (["-o", "x.svg", "--range", "0:1", "--step", "2"], "both say what to show", 2),
         (["-o", "x.svg", "--width", "12"], "--width 12: give 480 to 4000 px", 2),
+        (["-o", "x.svg", "--width", "1e7"], "--width 10000000: give 480 to 4000 px", 2),
         (["-o", "x.png", "--theme", "auto"], "only an .svg can follow the reader", 2),
         (["-o", "no/such/folder/x.svg"], "not written: there is no folder no/such/folder", 1),
     ],

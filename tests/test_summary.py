@@ -109,7 +109,7 @@ FILE
   ProfilerStep#3         50.0         7.38        2        1       0         2
   ProfilerStep#4         50.0         7.50        2        1       0         2
 
-  kernels: 6 of 2 names, 19.1 µs added up
+  kernels: 6 (2 names), 19.1 µs added up
   kernel                   count  total µs   share  min µs  median   max
   nvjet_tst_64x8_h_bz_NNT      3     15.38  80.4 %    5.00    5.12  5.25
   add_kernel                   3      3.75  19.6 %    1.25    1.25  1.25
@@ -120,7 +120,7 @@ FILE
   cudaLaunchKernel      3      7.50        3       0        0
   cudaMemsetAsync       3      6.00        0       0        3
 
-  CPU ops: 6 of 2 names
+  CPU ops: 6 (2 names)
   CPU op     count  total µs  self  launches  GPU µs
   aten::mm       3      30.0  15.0         6   18.38
   aten::add      3      24.0  16.5         3    3.75

@@ -27,7 +27,7 @@ def view_of(args: argparse.Namespace) -> View:
     if args.theme == "auto" and not args.output.lower().endswith(".svg"):
         raise UsageError(f"{args.output}: only an .svg can follow the reader; use --theme light")
     if not NARROWEST <= args.width <= WIDEST:
-        raise UsageError(f"--width {args.width:g}: give {NARROWEST:g} to {WIDEST:g} px")
+        raise UsageError(f"--width {args.width:.10g}: give {NARROWEST:g} to {WIDEST:g} px")
     if args.range is None:
         return View(step=args.step, last_step=args.align == "step" and args.step is None)
     if args.step is not None or args.align == "step":

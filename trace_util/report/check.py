@@ -14,6 +14,7 @@ from trace_util.report.text import PLAIN, Style, clean, counted, shortened, wrap
 _LABEL = 9  # columns of the labels in front of the first lines
 _ID = 6  # columns of a claim's number
 _VERDICT = 9
+HOLD, DIFFER = ("holds", "hold"), ("differs", "differ")  # of one claim, of several
 
 
 def check_text(check: Check, style: Style = PLAIN) -> str:
@@ -76,7 +77,9 @@ def _claims(check: Check, style: Style) -> Iterator[str]:
             yield wrapped(f"no claims are written for {check.lesson}", style, 2)
         return
     verdicts = [claim.verdict for claim in check.claims]
-    counts = f"{verdicts.count('holds')} hold, {verdicts.count('differs')} differ, " + (
+    counts = (
+        f"{counted(verdicts.count('holds'), *HOLD)}, "
+        f"{counted(verdicts.count('differs'), *DIFFER)}, "
         f"{verdicts.count('unseen')} cannot be seen here"
     )
     yield style.bold(f"  {counted(len(verdicts), 'claim')}: {counts}")

@@ -90,6 +90,9 @@ def _spread(time: Range | None) -> str:
     if time is None:
         return "-"
     unit = unit_for([time.median_ns])
+    if unit_for([time.min_ns]).ns != unit.ns:  # in one unit it would lose its digits
+        low, high = duration(time.min_ns), duration(time.max_ns)
+        return f"{duration(time.median_ns)} ({low} to {high})"
     low, high = unit.number(time.min_ns), unit.number(time.max_ns)
     return f"{unit.number(time.median_ns)} ({low} to {high}) {unit.name}"
 

@@ -54,7 +54,7 @@ def trace_html(trace: Trace) -> str:
     run = trace.header.run
     rows = [
         ("file", f"{Path(trace.path).name}, {size(trace.size_bytes)}"),
-        ("events", f"{len(trace.events):,} of {counted(len(trace.names), 'name')}"),
+        ("events", f"{len(trace.events):,} ({counted(len(trace.names), 'name')})"),
     ]
     rows += [(key, str(run[key])) for key in ("command", "gpu", "recorded_at") if run.get(key)]
     rows += [

@@ -69,7 +69,7 @@ def kernels_table(facts: Facts, style: Style, top: int) -> str:
         return ""
     total = facts.kernel_total_ns
     title = (
-        f"kernels: {facts.kernel_count:,} of {counted(len(facts.kernels), 'name')}, "
+        f"kernels: {facts.kernel_count:,} ({counted(len(facts.kernels), 'name')}), "
         f"{duration(total)} added up"
     )
     top_facts = facts.kernels[:top]
@@ -163,7 +163,7 @@ def ops_table(facts: Facts, style: Style, top: int) -> str:
         for one in shown
     ]
     ops = sum(one.count for one in facts.ops)
-    title = f"CPU ops: {ops:,} of {counted(len(facts.ops), 'name')}"
+    title = f"CPU ops: {ops:,} ({counted(len(facts.ops), 'name')})"
     return _section(title, columns, rows, style, top, len(facts.ops))
 
 

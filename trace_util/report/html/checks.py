@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from trace_util.claims import Check, ClaimCheck
+from trace_util.report.check import DIFFER, HOLD
 from trace_util.report.evidence import evidence_texts
 from trace_util.report.html.markup import Html, element, joined
 from trace_util.report.html.tables import Cell, row_header, table, text_cell
+from trace_util.report.text import counted
 
 
 def claims(found: Check) -> Html | None:
@@ -14,8 +16,8 @@ def claims(found: Check) -> Html | None:
         return None
     verdicts = [claim.verdict for claim in found.claims]
     counts = (
-        f"Of {len(verdicts)} claims {verdicts.count('holds')} hold, "
-        f"{verdicts.count('differs')} differ on this GPU and "
+        f"Of {counted(len(verdicts), 'claim')}, {counted(verdicts.count('holds'), *HOLD)}, "
+        f"{counted(verdicts.count('differs'), *DIFFER)} on this GPU, and "
         f"{verdicts.count('unseen')} cannot be seen in this trace."
     )
     titles = ("claim", "says", "verdict", "because, and the evidence")
