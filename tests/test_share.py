@@ -340,12 +340,23 @@ def test_mirror_never_deletes_outside_of_its_folder_whatever_the_hub_lists():
     assert said[0] == "only in the bucket: new/x.json.gz"
 
 
+PAGE_SAID = (
+    ": its README.md gets a line for each trace with lesson, GPU, versions, verdict and link, "
+    "unless it is somebody's own\n"
+)
+
+
 def test_dry_run_creates_and_sends_nothing(hub, client, work):
     ran = client("traces", "-b", "traces", "--dry-run", "--json", cwd=work)
     assert ran.code == 0 and hub.buckets == {} and hub.asked("POST") == []
     assert ran.outcome["public"] is None and ran.outcome["sent"] == []
     assert {item["reason"] for item in ran.outcome["skipped"]} == {"dry run: would be sent"}
     assert remotes(ran.outcome["skipped"]) == REMOTES
+    assert ran.err.count("ada/traces" + PAGE_SAID) == 1
+    hub.buckets["ada/traces"] = Bucket(private=False)
+    sent = client("traces", "-b", "traces", cwd=work)
+    assert sent.code == 0 and sent.err.count("ada/traces" + PAGE_SAID) == 1
+    assert PAGE_SAID not in client("traces", "-b", "traces", cwd=work).err  # nothing new
 
 
 def test_dry_run_without_a_token_says_what_it_could_not_know(hub, client, work):
@@ -360,7 +371,8 @@ def test_dry_run_without_a_token_says_what_it_could_not_know(hub, client, work):
         assert {item["reason"] for item in ran.outcome["skipped"]} == {
             "dry run: would be sent, unless the bucket has it already"
         }
-        first, reason, *unknown = ran.err.splitlines()
+        first, page, reason, *unknown = ran.err.splitlines()
+        assert page + "\n" == bucket + PAGE_SAID
         assert re.match(rf"{bucket}: 3 files would be sent at most \([\d.]+ k?B\)$", first)
         assert reason.startswith("The Hub was not asked: no Hugging Face token")
         whose = [f"So it is not known in which account the bucket {bucket} would be."]

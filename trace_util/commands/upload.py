@@ -2,10 +2,12 @@
 
 Traces are sent gzipped, and only those that the bucket does not have yet. One that has another
 content there is replaced only if that is agreed, on the terminal or with --yes; nothing else in the
-bucket is deleted, unless --mirror asks for it. What is public or gives somebody away is said before
-anything leaves the machine; a file with a token in it stops the upload.
+bucket is deleted, unless --mirror asks for it. The bucket's page, README.md, gets one line a trace,
+with its lesson, GPU, versions, verdict and link; a page of somebody's own stays as it is.
 
-Each link is tried as a stranger would; one that does not open ends the command with exit code 1.
+What is public or gives somebody away is said before anything leaves the machine; a file with a
+token in it stops the upload. Each link is tried as a stranger would; one that does not open ends
+the command with exit code 1.
 """
 
 from __future__ import annotations

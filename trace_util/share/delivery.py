@@ -17,7 +17,7 @@ from trace_util.share.address import FileAddress, file_url
 from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Ask, Say
 from trace_util.share.glimpse import Glimpse, glimpse
-from trace_util.share.index_page import write_index
+from trace_util.share.index_page import announce_index, write_index
 from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 
@@ -110,6 +110,7 @@ class Delivery:
             return
         size = size_text(sum(one.size_bytes for one in new))
         consent.announce(self.target, new, size, self.say)
+        announce_index(self.target.bucket, new, self.say)
         consent.tell_replaced(self.target, sorted(replaced), self.say)
 
     def _send(self, new: Sequence[Packed], hashes: dict[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from trace_util.report.text import size as size_text
 from trace_util.share import consent
 from trace_util.share.address import BucketName
 from trace_util.share.consent import Say
+from trace_util.share.index_page import announce_index
 from trace_util.share.packing import Packed
 
 
@@ -45,4 +46,5 @@ class Foresight:
     def _announce(self, files: Sequence[Packed]) -> None:
         size = size_text(sum(one.size_bytes for one in files))
         self.say(f"{self.name}: {len(files)} files would be sent at most ({size})")
+        announce_index(str(self.name), files, self.say)
         consent.tell(files, self.say)

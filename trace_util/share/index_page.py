@@ -14,6 +14,7 @@ from trace_util.share.address import file_url
 from trace_util.share.bucket import Hub, content_hashes
 from trace_util.share.consent import Say
 from trace_util.share.glimpse import Glimpse
+from trace_util.share.packing import Packed
 
 PAGE = "README.md"
 _BEGIN = "<!-- trace-util: this table is rewritten by each upload, the text around it is kept -->"
@@ -23,6 +24,15 @@ _HEAD = "| trace | lesson | GPU | versions | verdict | Perfetto |\n|---|---|---|
 _ROW_PATH = re.compile(r"^\| \[.*?\]\([^)\s]*?/resolve/([^)\s]+)\)")
 
 Row = tuple[str, Glimpse, str | None]  # a trace's path in the bucket, what it is, its link
+
+
+def announce_index(bucket: str, files: Sequence[Packed], say: Say) -> None:
+    """Say, before the files are sent, what is written beside them."""
+    if any(not one.candidate.is_table for one in files):
+        say(
+            f"{bucket}: its {PAGE} gets a line for each trace with lesson, GPU, versions, verdict "
+            "and link, unless it is somebody's own"
+        )
 
 
 def write_index(hub: Hub, bucket: str, rows: Sequence[Row], say: Say) -> str | None:
