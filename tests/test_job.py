@@ -583,7 +583,10 @@ def test_full_disk_leaves_no_part_of_a_line(tmp_path: Path, whole_lines: int) ->
     size = str(len(first) * whole_lines + 20)
     words = ("summary", str(folder), "--facts", str(kept), "--workers", "1")
     done = subprocess.run(
-        [sys.executable, "-c", program, size, *words], capture_output=True, text=True, check=False
+        [sys.executable, "-B", "-c", program, size, *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert done.stderr == f"error: {kept}: File too large\n"

@@ -150,7 +150,7 @@ def test_a_file_that_takes_no_more_bytes(tmp_path):
         f"from trace_util.cli import main; sys.exit(main(['redact', {EAGER!r}, 'out.json']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-B", "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (1, "error: out.json: not written: File too large\n")
     assert list(tmp_path.iterdir()) == []
