@@ -60,17 +60,21 @@ class Store:
         return self._known.get((key(place.path), place.stamp)) if place.stamp else None
 
     def add(self, place: Place, facts: RankFacts) -> None:
-        """Keep the facts of a place."""
+        """Keep the facts of a place, unless its name is no text: these are worked out anew."""
         if facts.broken or not place.stamp:
             return
         line = _Line(VERSION, key(place.path), place.stamp, facts)
+        try:
+            text = msgspec.json.encode(line)
+        except UnicodeEncodeError:
+            return
         try:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - until closed
                 if self._file.tell():
                     self._append(b"\n")  # ends a line that an interrupted run did not end
-            self._append(msgspec.json.encode(line) + b"\n")
+            self._append(text + b"\n")
         except OSError as error:
             raise TraceError(f"{self.path}: {error.strerror or error}") from None
 

@@ -27,7 +27,8 @@ def decoded_text(names: Sequence[KernelName]) -> str:
 
 def decoded_json(names: Sequence[KernelName]) -> str:
     """The fields of :class:`KernelName` for each name, a JSON list."""
-    return json.dumps([name.as_json() for name in names], indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps([name.as_json() for name in names], indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # bytes that are no text, as \\udcff
 
 
 def _block(name: KernelName) -> str:

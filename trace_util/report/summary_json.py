@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -18,11 +19,34 @@ from trace_util.steps import step_ranks
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 _NS_PER_US = Decimal(1000)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARK = "\U0010ffff"  # no character, and never one: https://www.unicode.org/faq/private_use.html
+_MARKED = re.compile(f"{_MARK}(d[89a-f][0-9a-f]{{2}})")
 
 
 def encoded(value: Any) -> str:
-    """Summaries as indented JSON; decimals are written out, so that no nanosecond is lost."""
+    """Summaries as indented JSON; decimals are written out, so that no nanosecond is lost.
+
+    A byte of a file's name that is no text is spelled as Python does, ``\\udcff`` for 0xff: what
+    ``json.loads`` makes of it opens the file.
+    """
+    try:
+        return _indented(value)
+    except UnicodeEncodeError:
+        return _MARKED.sub(r"\\u\1", _indented(_marked(value)))
+
+
+def _indented(value: Any) -> str:
     return msgspec.json.format(_ENCODER.encode(value), indent=2).decode() + "\n"
+
+
+def _marked(value: Any) -> Any:
+    """The same with what UTF-8 has no bytes for behind a mark."""
+    if isinstance(value, str):
+        return _SURROGATE.sub(lambda m: f"{_MARK}{ord(m[0]):04x}", value)
+    if isinstance(value, Mapping):
+        return {_marked(key): _marked(one) for key, one in value.items()}
+    return [_marked(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _steps(trace: Trace, facts: Facts) -> Iterator[dict[str, Any]]:
