@@ -18,6 +18,7 @@ from trace_util.findings.recording import recording
 from trace_util.findings.scene import Scene, scene_of
 from trace_util.findings.waiting import waiting
 from trace_util.gaps import Cause
+from trace_util.kernel_groups import KernelGroup, kernel_groups
 from trace_util.links import Links
 from trace_util.regime import Regime, regime
 from trace_util.roofline import KernelRate
@@ -46,11 +47,12 @@ class Explanation:
     regime: Regime
     evidence: tuple[Value, ...]  # the figures behind the regime, named as the summary names them
     window: tuple[Value, ...]  # where the window goes on the busiest device; adds up to its length
-    kernels: tuple[KernelRate, ...]  # most time first
+    kernels: tuple[KernelRate, ...]  # by name, op and shapes, most time first
     roofline: str  # why there are no shares of a peak, "" where there are
     findings: tuple[Finding, ...]  # costs first, then artefacts, then notes
     facts: Facts
     step_ranks: tuple[str, ...] = ()  # whose step each one is, in a merged job; else empty
+    groups: tuple[KernelGroup, ...] = ()  # the kernels by what they are called in words
 
 
 def explanation(
@@ -72,6 +74,7 @@ def explanation(
         findings=tuple(sorted(found, key=lambda finding: order.index(finding.kind))),
         facts=scene.facts,
         step_ranks=step_ranks(scene.trace, scene.facts.steps),
+        groups=kernel_groups(trace, scene.rates),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from trace_util.events import Trace
 from trace_util.explain import Explanation
 from trace_util.findings.finding import Finding, Value
+from trace_util.kernel_groups import KernelGroup
 from trace_util.kernel_names import decode
 from trace_util.kernel_words import kernel_words
 from trace_util.report.gpu_words import gpu_words
@@ -132,10 +133,10 @@ def _marks(all_steps: Sequence[StepFacts], found: Explanation) -> str:
 
 
 def _kernels(found: Explanation, style: Style, most: int) -> str:
-    if not found.kernels:
+    if not found.groups:
         return ""
-    total = sum(rate.total_ns for rate in found.kernels)
-    shown = found.kernels[:most]
+    total = sum(group.total_ns for group in found.groups)
+    shown = found.groups[:most]
     unit = unit_for([rate.median_ns for rate in shown])
     columns = [
         name_column("kernel"),
@@ -147,7 +148,7 @@ def _kernels(found: Explanation, style: Style, most: int) -> str:
     ]
     rows = [
         [
-            kernel_words(decode(one.name)),
+            one.words,
             f"{one.count:,}",
             share(one.total_ns / total) if total else "-",
             unit.number(one.median_ns),
@@ -156,9 +157,13 @@ def _kernels(found: Explanation, style: Style, most: int) -> str:
         for one in shown
     ]
     text = table(columns, rows, style)
-    left = len(found.kernels) - len(shown)
+    left = len(found.groups) - len(shown)
     text += f"\n  and {counted(left, 'other kernel')}" if left else ""
+    together = any(len(one.rates) > 1 and _achieved(one) != ("-", "-") for one in shown)
+    apart = len({one.words for one in shown}) < len(shown)
     notes = [
+        "rows that read the same differ in their shapes" if apart else "",
+        "rates of several shapes are those of all their work and time" if together else "",
         cache_note(found) if any(row[-1].startswith(CACHED) for row in rows) else "",
         peak_note(found) if any(row[-1] != "-" for row in rows) else "",
     ]
@@ -184,13 +189,14 @@ def peak_note(found: Explanation) -> str:
     return f"peaks of the {found.device.name}: {found.device.note}"
 
 
-def _achieved(one: KernelRate) -> tuple[str, str]:
+def _achieved(one: KernelGroup) -> tuple[str, str]:
     """The rate nearer to its peak, and its share of that; the one that is known without peaks."""
     flops, moved = one.flops_per_s, one.bytes_per_s
-    if flops is not None and (one.bound == "compute" or (one.bound is None and moved is None)):
+    silent = all(each.bytes_per_s is None for each in one.rates)
+    if flops is not None and (one.bound == "compute" or (one.bound is None and silent)):
         return rate(flops, "FLOP/s"), share(one.compute_share) if one.compute_share else "-"
     if moved is not None:
-        least = ">= " if one.work.is_lower_bound else ""
+        least = ">= " if one.is_lower_bound else ""
         part = least + share(one.memory_share) if one.memory_share else "-"
         return least + rate(moved, "B/s"), (CACHED if one.may_be_cached else "") + part
     return "-", "-"
