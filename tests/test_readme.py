@@ -50,6 +50,21 @@ def test_lesson_command_has_real_flags(line: str, monkeypatch: pytest.MonkeyPatc
         runpy.run_path(str(ROOT / script))
 
 
+def test_python_prints_what_stands_behind_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (program,) = (
+        code
+        for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        if "from trace_util import" in code
+    )
+    exec(compile(program, "README.md", "exec"), {})
+    said = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
+    assert len(said) == program.count("print(") > 0
+    assert capsys.readouterr().out.splitlines() == said
+
+
 def test_two_commands_are_those_of_the_ci_script() -> None:
     assert "pip install -q uv && uv run 02_linear.py" in README
     assert "pip install -q uv && uv run pytest" in README

@@ -30,6 +30,10 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'trace_util' has no attribute {name!r}")

@@ -8,6 +8,7 @@ table of the same name in :class:`Trace`.
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -164,3 +165,18 @@ class Trace(Struct, frozen=True, eq=False):
     def name_of(self, row: int) -> str:
         """The name of the event at index ``row`` of the columns."""
         return self.names[int(self.events.name[row])]
+
+
+def require_trace(given: object, function: str) -> None:
+    """Return if ``given`` is a trace, as the public ``function`` takes it.
+
+    Raises:
+        UsageError: it is the path of one, or something else.
+    """
+    if isinstance(given, Trace):
+        return
+    if isinstance(given, str | os.PathLike):
+        path = repr(os.fspath(given))
+        raise UsageError(f"{function}: {path} is a path; hand over read_trace({path}), the trace")
+    kind = type(given).__name__
+    raise UsageError(f"{function}: takes a trace, as read_trace(path) gives it, not {kind}")

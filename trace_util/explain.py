@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from trace_util.devices import Device, gpu_name
-from trace_util.events import Trace
+from trace_util.events import Trace, require_trace
 from trace_util.facts import Facts
 from trace_util.findings.bias import bias
 from trace_util.findings.compiled import compiled
@@ -58,7 +58,12 @@ class Explanation:
 def explanation(
     trace: Trace, links: Links | None = None, facts: Facts | None = None
 ) -> Explanation:
-    """The explanation of a trace; links and facts are worked out unless they are handed in."""
+    """The explanation of a trace; links and facts are worked out unless they are handed in.
+
+    Raises:
+        UsageError: ``trace`` is none, but a path, say.
+    """
+    require_trace(trace, "explanation")
     scene = scene_of(trace, links, facts)
     found = [finding for subject in SUBJECTS for finding in subject(scene)]
     order = list(Kind)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from trace_util.beneath import Launched
 from trace_util.blocks import rows_where
-from trace_util.events import GPU_KINDS, Events, Kind, Trace
+from trace_util.events import GPU_KINDS, Events, Kind, Trace, require_trace
 from trace_util.gaps import Gaps, closing_flush, device_gaps
 from trace_util.impossible import LONGEST_NS
 from trace_util.inventory import (
@@ -132,7 +132,12 @@ class Facts(Struct, frozen=True, eq=False):
 
 
 def trace_facts(trace: Trace, links: Links | None = None) -> Facts:
-    """The facts of a trace; ``links`` spares the linking where it has been done."""
+    """The facts of a trace; ``links`` spares the linking where it has been done.
+
+    Raises:
+        UsageError: ``trace`` is none, but a path, say.
+    """
+    require_trace(trace, "trace_facts")
     links = links or link(trace)
     events = trace.events
     gpu = rows_where(events.is_kind(*GPU_KINDS))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trace_util.blocks import in_blocks, rows_where
 from trace_util.calls import KERNEL_LAUNCHES, LAUNCHES, call_column, is_any
 from trace_util.correlation import external_op, launch_of
-from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace
+from trace_util.events import CALL_KINDS, GPU_KINDS, Events, Ints, Kind, Trace, require_trace
 from trace_util.nest import OpsAround, parents, parents_and_ops
 from trace_util.sparse import Sparse
 from trace_util.tally import distinct
@@ -54,7 +54,12 @@ class Links(Struct, frozen=True, gc=False):
 
 
 def link(trace: Trace) -> Links:
-    """The links of a trace's events."""
+    """The links of a trace's events.
+
+    Raises:
+        UsageError: ``trace`` is none, but a path, say.
+    """
+    require_trace(trace, "link")
     events = trace.events
     steps = _steps(trace)
     is_op = events.is_kind(Kind.CPU_OP)

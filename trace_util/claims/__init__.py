@@ -16,7 +16,7 @@ from trace_util.claims.expectations import Expectation, expectation
 from trace_util.claims.guesses import Guess, guess
 from trace_util.claims.quantities import Quantities, quantities
 from trace_util.claims.verdict import ClaimCheck, Ruling
-from trace_util.events import Trace, UsageError
+from trace_util.events import Trace, UsageError, require_trace
 from trace_util.evidence import EventRow, Evidence
 from trace_util.runs import Run
 from trace_util.wholeness import why_incomplete
@@ -100,8 +100,11 @@ def check(
     Expectations of a trace that is not whole, or of lost kernels, fail unless ``allow_incomplete``.
 
     Raises:
-        UsageError: an unknown lesson or fact, or a guess or an expectation that makes no sense.
+        UsageError: an unknown lesson or fact, a guess or an expectation that makes no sense, or a
+            path in the place of a trace.
     """
+    for one in (trace, *(against or ())):
+        require_trace(one, "check")
     scene = scene_of(trace, against)
     run = scene.own.run
     name, lesson_from = (lesson, "--lesson") if lesson else (run.lesson, run.lesson_from)

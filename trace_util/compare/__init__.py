@@ -6,6 +6,7 @@ and by CPU rows, its time by what was measured without the profiler and besides 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from trace_util.compare.rows import RowChange, row_changes
 from trace_util.compare.times import Times, times_of, unlike_clocks
 from trace_util.compare.traffic import Kept, intermediates, moved_bytes
 from trace_util.compare.uses import KernelUse, TransferUse, kernel_uses, transfer_uses
-from trace_util.events import Trace, TraceError
+from trace_util.events import Trace, TraceError, require_trace
 from trace_util.ranges import Distinction, distinction
 from trace_util.reading import Reading, reading_of
 from trace_util.runs import Run, run_differences, same_problem
@@ -98,9 +99,12 @@ def comparison(traces: Sequence[Trace], baseline: int = 0) -> Comparison:
     """The traces, each compared with the one at ``baseline``.
 
     Raises:
+        UsageError: a path in the place of a trace.
         TraceError: fewer than two traces, or no such baseline.
     """
-    if len(traces) < 2:
+    for one in [traces] if isinstance(traces, str | os.PathLike | Trace) else traces:
+        require_trace(one, "comparison")
+    if isinstance(traces, Trace) or len(traces) < 2:
         raise TraceError("compare: one trace has nothing to be compared with; give two or more")
     if not 0 <= baseline < len(traces):
         raise TraceError(f"compare: no trace {baseline} among {len(traces)} to be the baseline")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def gathered(
 
 
 def read_jobs(
-    targets: Sequence[str],
+    targets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     executor: Executor | None = None,
     *,
     workers: int | None = None,
@@ -57,7 +58,9 @@ def read_jobs(
 
     See :func:`gathered` for where the work runs.
     """
-    found = gathered(targets, executor, workers=workers, facts_file=facts_file)
+    named = [targets] if isinstance(targets, str | os.PathLike) else targets
+    places = [os.fspath(target) for target in named]
+    found = gathered(places, executor, workers=workers, facts_file=facts_file)
     return [job_facts(group) for group in jobs_of(found)[0]]
 
 
