@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from trace_util.cli import main
+from trace_util import cli
+from trace_util.cli import COMMANDS, main
 from trace_util.standard_output import in_words
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +90,14 @@ def test_package_runs_as_a_module():
     assert ran.stdout.startswith("trace-util ")
     ran = subprocess.run([*command, "summary"], capture_output=True, text=True)
     assert ran.returncode == 2 and ran.stderr.startswith("usage: trace-util summary ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_example_of_the_help_is_a_file_of_the_project(name):
+    """Who has no GPU has recorded none of the names that a lesson gives its traces on one."""
+    text = importlib.import_module(f"trace_util.commands.{name}").EXAMPLE + cli._usage()
+    named = re.findall(r"(?<= )traces/\S+\.json\S*", text)
+    assert named and all((ROOT / path).is_file() for path in named)
 
 
 def test_unknown_command_is_one_line():

@@ -50,7 +50,7 @@ def _usage() -> str:
         "Reads, explains, checks, compares, draws and shares torch.profiler traces.\n\n"
         f"commands:\n{rows}\n\n"
         "trace-util COMMAND --help says more. Example:\n"
-        "  trace-util summary traces/02_linear/1024_32_64_eager.json\n\n"
+        "  trace-util summary traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz\n\n"
         f"Exit codes: {EXIT_CODES}.\n{DEBUG_VARIABLE}=1 shows tracebacks.\n"
     )
 

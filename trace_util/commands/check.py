@@ -18,8 +18,9 @@ from __future__ import annotations
 import argparse
 
 EXAMPLE = """examples:
-  trace-util check traces/02_linear/1024_32_64_eager.json
-  trace-util check traces/02_linear/1024_32_64_eager.json --guess kernels_per_step=3
+  trace-util check traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz
+  trace-util check traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz \\
+    --guess kernels_per_step=3
   trace-util check trace.json --expect 'kernels_per_step <= 5' \\
     --expect 'count("Memcpy DtoD") == 0' --expect 'gpu_busy_share >= 0.6'
 """

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from trace_util.gather.places import Place
 
 EXAMPLE = """examples:
-  trace-util compare traces/03_simple_mlp/64_128_768_3072_eager.json \\
-    traces/03_simple_mlp/64_128_768_3072_compile.json
+  trace-util compare traces/recorded/nvidia-h200/03_simple_mlp/64_128_768_3072_eager.json.gz \\
+    traces/recorded/nvidia-h200/03_simple_mlp/64_128_768_3072_compile.json.gz
   trace-util compare compiled.json liger.json --baseline eager.json --json
   trace-util compare "monday/rank*.json.gz" "tuesday/rank*.json.gz"
 """

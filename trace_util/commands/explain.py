@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trace_util.gather.places import Place
 
 EXAMPLE = """examples:
-  trace-util explain traces/03_simple_mlp/64_128_768_3072_eager.json
+  trace-util explain traces/recorded/nvidia-h200/03_simple_mlp/64_128_768_3072_eager.json.gz
   trace-util explain trace.json.gz --json
   trace-util explain "runs/rank*.json.gz"
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 EXAMPLE = """example:
-  trace-util link traces/02_linear/1024_32_64_eager.json.gz \\
+  trace-util link traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz \\
     https://huggingface.co/buckets/me/traces/resolve/02_linear/1024_32_64_eager.json.gz"""
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trace_util.view import HandOver
 
 EXAMPLE = """examples:
-  trace-util open traces/02_linear/1024_32_64_eager.json.gz
+  trace-util open traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz
   trace-util open --offline trace.json
   trace-util open hf://buckets/me/traces/02_linear/1024_32_64_eager.json.gz
   zcat trace.json.gz | trace-util open -"""

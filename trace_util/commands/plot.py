@@ -7,7 +7,8 @@ from __future__ import annotations
 import argparse
 
 EXAMPLE = """examples:
-  trace-util plot traces/02_linear/1024_32_64_eager.json -o linear.svg
+  trace-util plot traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz \\
+    -o linear.svg
   trace-util plot eager.json compiled.json --align step -o both.png --theme dark
 """
 

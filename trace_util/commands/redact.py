@@ -7,7 +7,8 @@ from __future__ import annotations
 import argparse
 
 EXAMPLE = """examples:
-  trace-util redact traces/02_linear/1024_32_64_eager.json.gz clean.json.gz
+  trace-util redact traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz \\
+    clean.json.gz
   zcat trace.json.gz | trace-util redact - -o clean.json
 """
 

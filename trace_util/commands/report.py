@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 
 EXAMPLE = """examples:
-  trace-util report traces/02_linear/1024_32_64_eager.json -o linear.html
+  trace-util report traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz \\
+    -o linear.html
   trace-util report eager.json compiled.json -o both.html --embed
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trace_util.job.facts import JobFacts
 
 EXAMPLE = """examples:
-  trace-util summary traces/02_linear/1024_32_64_eager.json
+  trace-util summary traces/recorded/nvidia-h200/02_linear/1024_32_64_eager.json.gz
   trace-util summary traces/recorded --json > summaries.json
   trace-util summary "runs/rank*.json.gz"
   trace-util summary hf://buckets/me/traces/run7 --scheduler tcp://head:8786
