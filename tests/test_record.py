@@ -384,6 +384,40 @@ def test_folder_of_any_name_takes_the_trace(name, tmp_path, monkeypatch):
     assert json.loads(run.path.read_text())["traceName"] == "cpu_t.json"
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), ""),
+        (("--device", "cpu"), ""),
+        (("--seed", "7"), ", recorded with --seed 0, by this one with --seed 7"),
+        (
+            ("--with_stack", "--active", "2"),
+            ", recorded with --active 3 --no-with_stack, by this one with --active 2 --with_stack",
+        ),
+        (("--steps", "6"), ", recorded with --steps 5, by this one with --steps 6"),
+    ],
+)
+def test_replaced_trace_is_told_apart_by_its_flags(flags, said, tmp_path, monkeypatch, capsys):
+    for more in ((), flags):
+        run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path), *more)
+        capsys.readouterr()
+        save(run, recorded(run), unprofiled=step_time(lambda: None, CPU), relative_error=None)
+    assert capsys.readouterr().err == f"note: replaced the earlier {run.path}{said}\n"
+
+
+@pytest.mark.parametrize(
+    "earlier", [b"", b'{"run_facts": ', b'{"run_facts": {"flags": 3}}', b"\xff"]
+)
+def test_replaced_file_that_tells_no_flags_is_replaced_all_the_same(
+    earlier, tmp_path, monkeypatch, capsys
+):
+    run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path))
+    run.path.write_bytes(earlier)
+    capsys.readouterr()
+    save(run, recorded(run), unprofiled=step_time(lambda: None, CPU), relative_error=None)
+    assert capsys.readouterr().err == f"note: replaced the earlier {run.path}\n"
+
+
 def test_failed_export_leaves_the_earlier_trace(tmp_path, monkeypatch):
     run = small_run(tmp_path, monkeypatch, "--trace_dir", str(tmp_path))
     run.path.write_text("an earlier trace")

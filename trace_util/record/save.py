@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,8 @@ END_BYTES = 16_384  # more than either end of the file needs to hold its own key
 # Kineto puts the path into the trace as it is, so that a quote in it ends the text, and takes a
 # backslash for a slash when it gives the file its name (output_json.cpp, torch 2.15).
 NOT_FOR_KINETO = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
+
+RUN_FACTS = b'{"run_facts": '  # how a trace begins
 
 
 class Saved(NamedTuple):
@@ -59,7 +61,7 @@ def save(
     facts["unprofiled_step_us"] = unprofiled._asdict()
     facts |= error_facts(relative_error)
     saved = Saved(run, run.path, run.path.with_suffix(".txt"))
-    replaced = saved.trace.exists()
+    replaced = _replaced(saved.trace, facts["flags"]) if saved.trace.exists() else ""
     try:
         # Both are written before either takes its name: no table is left without its trace.
         with whole_file(saved.table) as table, whole_file(saved.trace) as trace:
@@ -68,7 +70,7 @@ def save(
     except OSError as error:
         raise TraceError(f"{saved.trace}: not written: {error.strerror or error}") from None
     if replaced:
-        say(f"note: replaced the earlier {saved.trace}")
+        say(f"note: {replaced}")
     return saved
 
 
@@ -78,6 +80,43 @@ def error_facts(relative_error: float | None) -> dict[str, float | bool | None]:
         return {"relative_error": None, "output_finite": None}
     is_finite = math.isfinite(relative_error)
     return {"relative_error": relative_error if is_finite else None, "output_finite": is_finite}
+
+
+def _replaced(path: Path, flags: dict[str, object]) -> str:
+    """That the file at ``path`` is replaced, and which flags of its run were others."""
+    earlier = _earlier_flags(path)
+    # The name tells on which device it ran; `auto` and that device are the same.
+    told = [name for name in flags if name != "device" and name in earlier]
+    others = [name for name in told if earlier[name] != flags[name]]
+    if "steps" in others and _is_sum(earlier) and _is_sum(flags):
+        others.remove("steps")
+    if not others:
+        return f"replaced the earlier {path}"
+    was, is_ = (" ".join(_flag(name, of[name]) for name in others) for of in (earlier, flags))
+    return f"replaced the earlier {path}, recorded with {was}, by this one with {is_}"
+
+
+def _is_sum(flags: dict[str, object]) -> bool:
+    """Whether ``--steps`` says no more than the flags that it is by default the sum of."""
+    parts = [flags.get(name) for name in ("wait", "warmup_steps", "active")]
+    return flags["steps"] == sum(part for part in parts if isinstance(part, int))
+
+
+def _earlier_flags(path: Path) -> dict[str, object]:
+    """The flags that a trace says it was recorded with; none where it says nothing."""
+    with suppress(OSError, ValueError, KeyError), path.open("rb") as file:
+        text = file.read(END_BYTES).decode("utf-8", "replace")
+        begin = RUN_FACTS.decode()
+        if text.startswith(begin):
+            flags = json.JSONDecoder().raw_decode(text, len(begin))[0]["flags"]
+            return flags if isinstance(flags, dict) else {}
+    return {}
+
+
+def _flag(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return f"--{'' if value else 'no-'}{name}"
+    return f"--{name} {value}"
 
 
 @contextmanager
@@ -112,7 +151,7 @@ def _export(prof: profile, part: Path, facts: dict[str, object], name: str) -> N
             before, brace, after = head.partition(b"{")
             if before.strip() or not brace:
                 raise TraceError(f"{name}: torch wrote no trace; did the steps become active?")
-            target.write(b'{"run_facts": ' + json.dumps(facts).encode() + b"," + after)
+            target.write(RUN_FACTS + json.dumps(facts).encode() + b"," + after)
             shutil.copyfileobj(source, target, 1 << 20)
         with part.open("r+b") as target:
             target.seek(max(0, os.path.getsize(part) - END_BYTES))
