@@ -580,7 +580,7 @@ def test_full_disk_leaves_no_part_of_a_line(tmp_path: Path, whole_lines: int) ->
         "size = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size));"
         "sys.exit(main(sys.argv[1:]))"
     )
-    size = str(len(first) * whole_lines + 20)
+    size = str(len(first) * whole_lines + 20)  # -B: nor would it take whole .pyc files
     words = ("summary", str(folder), "--facts", str(kept), "--workers", "1")
     done = subprocess.run(
         [sys.executable, "-B", "-c", program, size, *words],
