@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
+import os
 import re
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from trace_util.files import trace_files
 from trace_util.sweeps import is_sweep, sweep_in
 
 SWEEP = RECORDED / "nvidia-h200" / "01_matmul" / "sweep_size_bf16_eager.json"
+TRACE = RECORDED / "nvidia-h200" / "02_linear" / "1024_32_64_eager.json.gz"
 TABLE = json.loads(SWEEP.read_text())
 TOLD = "the table of a sweep over sizes, not a trace; trace-util plot draws it"
 
@@ -65,7 +68,7 @@ def test_the_example_of_the_help_succeeds(capsys):
     [
         ["summary"], ["explain"], ["check"], ["open", "--no-browser"], ["redact"],
         ["compare", "runs/a.json"], ["report", "-o", "x.html"],
-        ["plot", "-o", "x.svg", "runs/a.json"], ["slim", "--keep", "gpu"],
+        ["slim", "--keep", "gpu"],
     ],
     ids=lambda command: command[0],
 )  # fmt: skip
@@ -158,3 +161,34 @@ def test_an_empty_argument_is_wrong_usage_and_reads_nothing(command, folder, cap
     assert caught.value.code == 2
     told = capsys.readouterr()
     assert told.out == "" and "an empty name; is a variable not set?" in told.err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([str(TRACE)], "{sweep}: the table of a sweep, drawn by itself: give it alone"),
+        (["--step", "3"], "--step: {sweep} is the table of a sweep, without a timeline; leave"),
+        (["--range", "0:9"], "--range: {sweep} is the table of a sweep, without a timeline; leave"),
+        (["--align", "step"], "--align: {sweep} is the table of a sweep, without a timeline;"),
+    ],
+)
+def test_plot_of_a_sweep_takes_nothing_that_is_of_traces(more, said, folder, capsys):
+    sweep = folder / "sweep.json"
+    assert main(["plot", str(sweep), *more, "-o", str(folder / "x.svg")]) == 2
+    assert said.format(sweep=sweep) in capsys.readouterr().err
+    assert not (folder / "x.svg").exists()
+    assert main(["plot", str(sweep), "-o", str(folder / "x.svg")]) == 0
+
+
+@pytest.mark.parametrize("command", ["plot", "report"])
+def test_read_only_file_system_is_told_by_the_name_that_was_given(
+    command, tmp_path, monkeypatch, capsys
+):
+    def refused(path, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    for name in ("write_text", "write_bytes", "unlink"):
+        monkeypatch.setattr(Path, name, refused)
+    target = tmp_path / ("x.svg" if command == "plot" else "x.html")
+    assert main([command, str(TRACE), "-o", str(target)]) == 1
+    assert capsys.readouterr().err == f"error: {target}: not written: Read-only file system\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ from trace_util.plot.figure import NARROWEST, WIDEST
 from trace_util.plot.lanes import View
 from trace_util.plot.scene import Scene
 from trace_util.report.text import shell_path, shell_word
+from trace_util.sweeps import is_sweep
 
 SUFFIXES = (".svg", ".png")
 
@@ -28,11 +30,27 @@ def view_of(args: argparse.Namespace) -> View:
         raise UsageError(f"{args.output}: only an .svg can follow the reader; use --theme light")
     if not NARROWEST <= args.width <= WIDEST:
         raise UsageError(f"--width {args.width:.10g}: give {NARROWEST:g} to {WIDEST:g} px")
+    if any(is_sweep(Path(each)) for each in args.traces):
+        _require_sweep_alone(args)
     if args.range is None:
         return View(step=args.step, last_step=args.align == "step" and args.step is None)
     if args.step is not None or args.align == "step":
         raise UsageError("--range and --step: both say what to show; give one of them")
     return View(range_ns=_range_ns(args.range))
+
+
+def _require_sweep_alone(args: argparse.Namespace) -> None:
+    if len(args.traces) > 1:
+        sweep = next(each for each in args.traces if is_sweep(Path(each)))
+        raise UsageError(f"{sweep}: the table of a sweep, drawn by itself: give it alone")
+    named = {"--step": args.step, "--range": args.range}
+    given = [flag for flag, value in named.items() if value is not None]
+    given += ["--align"] if args.align != "window" else []
+    if given:
+        raise UsageError(
+            f"{given[0]}: {args.traces[0]} is the table of a sweep, without a timeline; "
+            f"leave {given[0]} out"
+        )
 
 
 def _range_ns(text: str) -> tuple[int, int]:
@@ -80,4 +98,6 @@ def write_figure(scene: Scene, path: Path, theme: str) -> None:
     except OSError as error:
         raise TraceError(f"{path}: not written: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        # A read-only file system refuses this too, and would be told by this name.
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)

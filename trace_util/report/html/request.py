@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -32,5 +33,7 @@ def write_page(text: str, path: Path) -> int:
     except OSError as error:
         raise TraceError(f"{path}: not written: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        # A read-only file system refuses this too, and would be told by this name.
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
     return len(content)
