@@ -347,6 +347,42 @@ def test_runs_of_different_workloads_are_no_job(tmp_path, capsys):
     )
 
 
+def test_runs_with_different_flags_are_no_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(RECORDED / "nvidia-h200-x2" / "05_parallel_mlp")
+    runs = ("64_128_768_3072_tp2_rank0.json.gz", "2048_128_768_3072_tp2_rank1.json.gz")
+    target = tmp_path / "job.json"
+    assert main(["merge", *runs, "-o", str(target)]) == 1 and not target.exists()
+    assert capsys.readouterr().err == (
+        f"error: merge: {runs[0]} ran with --batch 64 and {runs[1]} with --batch 2048, so they are "
+        "not the ranks of one job; trace-util compare compares them, trace-util plot lays them "
+        "below each other\n"
+    )
+
+
+def test_ranks_of_jobs_of_two_sizes_are_no_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    Path("rank2.json").write_text(json.dumps(rank_document(2, 4)))
+    assert main(["merge", "rank0.json", "rank2.json", "-o", "job.json"]) == 1
+    assert capsys.readouterr().err == (
+        "error: merge: rank0.json is of 2 ranks and rank2.json of 4, so they are of two jobs; "
+        "merge each by itself\n"
+    )
+
+
+def test_a_job_is_not_merged_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 3))
+    ranks = [f"rank{rank}.json" for rank in range(3)]
+    assert main(["merge", *ranks[:2], "-o", "job.json.gz"]) == 0
+    capsys.readouterr()
+    said = "job.json.gz: is a merged job already; give the traces of its ranks instead"
+    assert main(["merge", "job.json.gz", "rank1.json", "-o", "two.json"]) == 1
+    assert said in capsys.readouterr().err and not Path("two.json").exists()
+    assert main(["merge", "job.json.gz", *ranks, "-o", "two.json", "--json"]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"error: {said}\n" and json.loads(told.out)["refused"] == [said]
+    assert [one["label"] for one in json.loads(told.out)["ranks"]] == ["rank 0", "rank 1", "rank 2"]
+
+
 def test_a_job_is_compared_as_what_its_ranks_ran(tmp_path, capsys):
     ranks = sorted((RECORDED / "nvidia-h200-x2" / "05_parallel_mlp").glob("64_128*_rank?.json.gz"))
     job = tmp_path / "job.json"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rank_traces import write_ranks
 
 from trace_util.cli import main
 
@@ -66,6 +67,16 @@ def test_facts_are_kept_of_the_others(folder, capsys):
     first = printed(capsys, "summary", "--json", ".", "--facts", "facts.jsonl")
     assert (folder / "facts.jsonl").read_bytes().count(b"\n") == 1
     assert printed(capsys, "summary", "--json", ".", "--facts", "facts.jsonl") == first
+
+
+def test_a_rank_in_such_a_file_is_merged(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    Path("rank1.json").rename(NAME)
+    told = printed(capsys, "merge", "--json", "rank0.json", NAME, "-o", "../job.json")
+    assert files_in(told) == {"rank0.json", NAME, "../job.json"}
+    ranks = json.loads(Path("../job.json").read_text("utf-8"))["merged"]["ranks"]
+    assert [rank["file"] for rank in ranks] == ["rank0.json", "bad\\udcff.json.gz"]
+    assert main(["summary", "../job.json"]) == 0
 
 
 def test_a_kernel_that_is_no_text_is_decoded(capsys):

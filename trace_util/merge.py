@@ -27,6 +27,7 @@ from trace_util.job.rank import incomplete, rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
 from trace_util.reader import read_trace
 from trace_util.renumbering import Intervals, Rank, Renumbering
+from trace_util.report.text import clean
 from trace_util.sieve import DROP, KEEP, LOOK
 from trace_util.sources import Source
 from trace_util.spool import rereadable
@@ -156,6 +157,8 @@ def step_numbers(text: str) -> list[int]:
 def _look(path: str, file: str) -> _Seen:
     with local_copy(file) as here:
         trace = read_trace(here, columns="summary", processes=1)
+    if isinstance(trace.header.other.get("merged"), dict):
+        raise TraceError(f"{path}: is a merged job already; give the traces of its ranks instead")
     links = link(trace)
     told = trace.header.distributed.get("rank")
     start = int(trace.events.start_ns.min()) if len(trace.events) else 0
@@ -201,12 +204,40 @@ def _require_ranks(seen: list[_Seen]) -> None:
             raise TraceError(
                 f"{one.path}: the same recording as {other.path}; give each rank of a job once"
             )
-    runs = [one.header.run for one in seen if one.header.run.get("lesson")]
-    kinds = list(dict.fromkeys(f"{run.get('lesson')} {run.get('variant')}" for run in runs))
-    if len(kinds) > 1:
+    runs = [one for one in seen if one.header.run.get("lesson")]
+    for first, other in zip(runs, runs[1:], strict=False):
+        _require_one_run(first, other)
+    sizes = {one.header.distributed.get("world_size"): one for one in seen}
+    sizes.pop(None, None)
+    if len(sizes) > 1:
+        (few, first), (many, other) = list(sizes.items())[:2]
+        raise TraceError(
+            f"merge: {first.path} is of {few} ranks and {other.path} of {many}, so they are of two "
+            "jobs; merge each by itself"
+        )
+
+
+def _require_one_run(first: _Seen, other: _Seen) -> None:
+    """Return if two lessons ran the same with the same flags.
+
+    Raises:
+        TraceError: they did not.
+    """
+    runs = (first.header.run, other.header.run)
+    kinds = [f"{run.get('lesson')} {run.get('variant')}" for run in runs]
+    instead = "trace-util compare compares them, trace-util plot lays them below each other"
+    if kinds[0] != kinds[1]:
         raise TraceError(
             f"merge: these are runs of {kinds[0]} and of {kinds[1]}, and not the ranks of one job; "
-            "trace-util compare compares them, trace-util plot lays them below each other"
+            f"{instead}"
+        )
+    mine, theirs = (run.get("flags") or {} for run in runs)
+    unlike = [name for name in mine if name in theirs and mine[name] != theirs[name]]
+    if unlike:
+        told = [", ".join(f"--{name} {flags[name]}" for name in unlike) for flags in (mine, theirs)]
+        raise TraceError(
+            f"merge: {first.path} ran with {told[0]} and {other.path} with {told[1]}, so they are "
+            f"not the ranks of one job; {instead}"
         )
 
 
@@ -223,12 +254,17 @@ def _count(number: int) -> str:
     return "is one" if number else "is none"
 
 
+def _file_name(path: str) -> str:
+    """A file's own name, as viewers can show it: bytes that are no text are spelled out."""
+    return clean(path.replace("\\", "/").rpartition("/")[2])
+
+
 def _labels(seen: list[_Seen]) -> list[str]:
     """``rank 3``; the file's name too where ranks are unknown or there are several of one."""
     ranks = [one.rank for one in seen]
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]
-    names = [one.path.replace("\\", "/").rpartition("/")[2] for one in seen]
+    names = [_file_name(one.path) for one in seen]
     return [
         f"{'rank ?' if rank is None else f'rank {rank}'} ({name.partition('.json')[0]}, {at})"
         for at, (rank, name) in enumerate(zip(ranks, names, strict=True))
@@ -249,7 +285,7 @@ def _opened(
         {
             "label": label,
             "rank": one.rank,
-            "file": one.path.replace("\\", "/").rpartition("/")[2],
+            "file": _file_name(one.path),
             "clock_shift_us": shift.shift_ns / 1000,
             **({SOURCE_INCOMPLETE: True} if one.incomplete else {}),
             **({"run_facts": one.header.run} if one.header.run else {}),
