@@ -66,8 +66,9 @@ def test_python_prints_what_stands_behind_it(
 
 
 def test_two_commands_are_those_of_the_ci_script() -> None:
-    assert "pip install -q uv && uv run 02_linear.py" in README
-    assert "pip install -q uv && uv run pytest" in README
+    for command in ("02_linear.py", "pytest"):
+        uv = "python3 -m venv .uv && .uv/bin/pip install -q uv && .uv/bin/uv run"
+        assert f"\n{uv} {command} " in README
     assert "\nuv run pytest\n" in (ROOT / ".ci" / "run").read_text()
 
 
