@@ -369,6 +369,17 @@ def test_ranks_of_jobs_of_two_sizes_are_no_job(tmp_path, monkeypatch, capsys):
     )
 
 
+@pytest.mark.parametrize("odd", [[2], {"a": 1}, "two", 2.5, None, True])
+def test_what_ranks_tell_of_their_job_may_be_anything(odd, tmp_path, monkeypatch):
+    monkeypatch.chdir(write_ranks(tmp_path / "run", 2))
+    for rank in range(2):
+        document = rank_document(rank, 2)
+        document["distributedInfo"]["world_size"] = odd
+        document["run_facts"] = {"lesson": odd, "flags": odd}
+        Path(f"rank{rank}.json").write_text(json.dumps(document))
+    assert main(["merge", "rank0.json", "rank1.json", "-o", "job.json"]) == 0
+
+
 def test_a_job_is_not_merged_again(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(write_ranks(tmp_path / "run", 3))
     ranks = [f"rank{rank}.json" for rank in range(3)]

@@ -207,8 +207,8 @@ def _require_ranks(seen: list[_Seen]) -> None:
     runs = [one for one in seen if one.header.run.get("lesson")]
     for first, other in zip(runs, runs[1:], strict=False):
         _require_one_run(first, other)
-    sizes = {one.header.distributed.get("world_size"): one for one in seen}
-    sizes.pop(None, None)
+    told = [(one.header.distributed.get("world_size"), one) for one in seen]
+    sizes = {size: one for size, one in told if isinstance(size, int)}
     if len(sizes) > 1:
         (few, first), (many, other) = list(sizes.items())[:2]
         raise TraceError(
@@ -231,12 +231,13 @@ def _require_one_run(first: _Seen, other: _Seen) -> None:
             f"merge: these are runs of {kinds[0]} and of {kinds[1]}, and not the ranks of one job; "
             f"{instead}"
         )
-    mine, theirs = (run.get("flags") or {} for run in runs)
+    told = [run.get("flags") for run in runs]
+    mine, theirs = (flags if isinstance(flags, dict) else {} for flags in told)
     unlike = [name for name in mine if name in theirs and mine[name] != theirs[name]]
     if unlike:
-        told = [", ".join(f"--{name} {flags[name]}" for name in unlike) for flags in (mine, theirs)]
+        said = [", ".join(f"--{name} {flags[name]}" for name in unlike) for flags in (mine, theirs)]
         raise TraceError(
-            f"merge: {first.path} ran with {told[0]} and {other.path} with {told[1]}, so they are "
+            f"merge: {first.path} ran with {said[0]} and {other.path} with {said[1]}, so they are "
             f"not the ranks of one job; {instead}"
         )
 

@@ -1,7 +1,7 @@
 """The traces of many ranks as one file, for one view of the job in Perfetto: tracks named by rank,
 ids kept apart, clocks aligned on the ends of the collectives that the ranks share. Traces that say
 themselves that they are of different runs (other flags, another number of ranks) make no job, and a
-job that was merged already is left out of one."""
+job that is merged already is refused."""
 
 from __future__ import annotations
 
