@@ -6,6 +6,7 @@ the job.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,8 +74,8 @@ class _Seen:
 
 
 def merge_traces(
-    paths: Sequence[str],
-    target: Path,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: str | os.PathLike[str],
     *,
     steps: Sequence[int] | None = None,
     done: Callable[[], None] = lambda: None,
@@ -87,13 +88,16 @@ def merge_traces(
         UsageError: ``target`` is one of them.
         TraceError: fewer than two of the files are traces, or none has one of the steps.
     """
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    named = [os.fspath(path) for path in given]
+    target = Path(target)
     content.require_target(target)
     with ExitStack() as kept:
         files = [
             path if is_address(path) else str(kept.enter_context(rereadable(path)))
-            for path in paths
+            for path in named
         ]
-        return _merged(list(zip(paths, files, strict=True)), target, steps, done)
+        return _merged(list(zip(named, files, strict=True)), target, steps, done)
 
 
 def _merged(
