@@ -20,7 +20,7 @@ from trace_util.facts import trace_facts
 from trace_util.links import HOST_KINDS, link
 from trace_util.merge import merge_traces
 from trace_util.plot.callouts import Wish, placed
-from trace_util.plot.figure import timeline
+from trace_util.plot.figure import heading, timeline
 from trace_util.plot.lanes import View, panel_of
 from trace_util.plot.lettering import fitting, text_width
 from trace_util.plot.roles import Role
@@ -29,6 +29,7 @@ from trace_util.plot.scene import Box, Curve, Scene
 from trace_util.plot.svg import svg_text
 from trace_util.plot.theme import DARK, INK_ON, LIGHT
 from trace_util.reader import read_trace
+from trace_util.report.text import duration, share
 
 RECORDED = Path(__file__).parents[1] / "traces" / "recorded"
 TRACES = sorted((RECORDED / "nvidia-h200").glob("*/*.json.gz"))
@@ -241,6 +242,33 @@ def test_callouts_never_meet_and_no_leader_crosses_a_text(seed: int) -> None:
         if upper.line != lower.line:
             assert not upper.left < lower.x < upper.right
     assert all(place.left >= 0 and place.right <= 400 for place in found)
+
+
+def test_the_largest_are_named_where_not_all_have_room() -> None:
+    small = [Wish(5.0 * i, ("Memset",), 60 if i % 2 else 1) for i in range(80)]
+    large = [Wish(52.0, ("GEMM",), 900), Wish(203.0, ("softmax",), 800), Wish(391.0, ("add",), 700)]
+    texts = [one.text for one in placed([*small, *large], 10, 0, 400, lines=3)]
+    assert {"GEMM", "softmax", "add"} < set(texts)
+    assert texts.count("Memset") > 5, "what room is left is used"
+    short = [wish._replace(weight=1) for wish in small]
+    texts = [one.text for one in placed([*short, *large], 10, 0, 400, lines=3)]
+    assert sorted(texts) == ["GEMM", "add", "softmax"], "and not for what hardly counts"
+
+
+def test_range_is_told_of_itself_and_not_of_the_window() -> None:
+    trace = read_trace(MATMUL)
+    facts = trace_facts(trace)
+    text = heading(trace, facts, View(range_ns=(0, 1000))).lines[0]
+    assert text == "0 µs to 1.00 µs since the start of the window: GPU busy 0 µs of 1.00 µs (0 %)"
+    whole = (0, facts.window_ns or 0)
+    assert (
+        heading(trace, facts, View(range_ns=whole))
+        .lines[0]
+        .endswith(
+            f"GPU busy {duration(facts.window_busy_ns)} of {duration(facts.window_ns)} "
+            f"({share(facts.busy_share)})"
+        )
+    )
 
 
 def test_fitting_takes_the_longest_that_fits_and_cuts_the_last() -> None:

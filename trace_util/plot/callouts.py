@@ -9,11 +9,16 @@ from typing import NamedTuple
 from trace_util.plot.lettering import text_width
 
 
+# Where not all have room: what is lighter, as a part of the heaviest, tells too little. Reasoned.
+TELLING = 0.05
+
+
 class Wish(NamedTuple):
     """A text for a bar whose middle is at ``x``; candidates from longest to shortest."""
 
     x: float
     candidates: tuple[str, ...]
+    weight: float = 0.0  # of two that have no room together, the heavier one is written
 
 
 @dataclass(frozen=True)
@@ -30,16 +35,47 @@ class Placed:
 def placed(
     wishes: Sequence[Wish], size: float, left: float, right: float, lines: int
 ) -> tuple[Placed, ...]:
-    """As many of the texts as there is room for between ``left`` and ``right``, from right to left.
+    """The texts that there is room for between ``left`` and ``right``, the heaviest first.
 
     No two of them meet, and no leader from a bar to its text crosses a text.
     """
+    room = size, left, right, lines
+    done = _from_right(wishes, *room)
+    if len(done) < len(wishes):
+        ranked = sorted(wishes, key=lambda wish: (-wish.weight, -wish.x))
+        first = _most_together(ranked, *room)
+        done = _from_right(ranked[:first], *room)
+        least = TELLING * ranked[0].weight
+        _add(done, [wish for wish in ranked[first:] if wish.weight >= least], *room)
+    return tuple(sorted(done, key=lambda place: place.x))
+
+
+def _most_together(
+    ranked: Sequence[Wish], size: float, left: float, right: float, lines: int
+) -> int:
+    """How many of the heaviest have room together."""
+    for count in range(1, len(ranked) + 1):
+        if len(_from_right(ranked[:count], size, left, right, lines)) < count:
+            return count - 1
+    return len(ranked)
+
+
+def _from_right(
+    wishes: Sequence[Wish], size: float, left: float, right: float, lines: int
+) -> list[Placed]:
+    """As many as there is room for when they are put down from right to left."""
     done: list[Placed] = []
-    for wish in sorted(wishes, key=lambda wish: -wish.x):
+    _add(done, sorted(wishes, key=lambda wish: -wish.x), size, left, right, lines)
+    return done
+
+
+def _add(
+    done: list[Placed], wishes: Sequence[Wish], size: float, left: float, right: float, lines: int
+) -> None:
+    for wish in wishes:
         place = _first_free(wish, done, size, left, right, lines)
         if place is not None:
             done.append(place)
-    return tuple(reversed(done))
 
 
 def _first_free(

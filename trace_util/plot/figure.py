@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trace_util.events import Trace, TraceError
+from trace_util.blocks import rows_where
+from trace_util.events import GPU_KINDS, Trace, TraceError
 from trace_util.facts import Facts, trace_facts
 from trace_util.links import Links, link
 from trace_util.plot.lanes import View, panel_of, span_of
@@ -13,6 +14,7 @@ from trace_util.plot.layout import scene_of
 from trace_util.plot.paper import Heading, plot_width
 from trace_util.plot.scene import Scene
 from trace_util.report.text import clean, duration, share
+from trace_util.timeline import clip, union_ns
 
 WIDTH = 960.0
 NARROWEST, WIDEST = 480.0, 4000.0
@@ -56,11 +58,11 @@ def heading(trace: Trace, facts: Facts, view: View, *, titled: bool = True) -> H
     title = Path(trace.path).name
     if isinstance(run.get("lesson"), str) and isinstance(run.get("tag"), str):
         title = f"{run['lesson']} · {run['tag']}"
-    lines = (_activity(facts, view), _provenance(trace, facts) if titled else "")
+    lines = (_activity(trace, facts, view), _provenance(trace, facts) if titled else "")
     return Heading(clean(title), tuple(clean(line) for line in lines if line), titled)
 
 
-def _activity(facts: Facts, view: View) -> str:
+def _activity(trace: Trace, facts: Facts, view: View) -> str:
     if view.step is not None or view.last_step:
         step = next((s for s in facts.steps if s.number == view.step), facts.steps[-1])
         if facts.gpu_activity != "recorded":
@@ -69,12 +71,26 @@ def _activity(facts: Facts, view: View) -> str:
         if facts.steps.index(step) in facts.partial_steps:
             return f"{on_cpu}; not all of its GPU work is known"
         return f"{on_cpu}; it launched {duration(step.gpu_busy_ns)} of GPU work"
+    if view.range_ns is not None and facts.window_start_ns is not None:
+        return _of_range(trace, facts, facts.window_start_ns, *view.range_ns)
     if facts.window_busy_ns is None or facts.window_ns is None:
         return f"window {duration(facts.window_ns)}"
     return (
         f"GPU busy {duration(facts.window_busy_ns)} of the window's {duration(facts.window_ns)} "
         f"({share(facts.busy_share)})"
     )
+
+
+def _of_range(trace: Trace, facts: Facts, zero_ns: int, low_ns: int, high_ns: int) -> str:
+    shown = f"{duration(low_ns)} to {duration(high_ns)} since the start of the window"
+    if facts.gpu_activity != "recorded":
+        return shown
+    events = trace.events
+    gpu = rows_where(events.is_kind(*GPU_KINDS))
+    inside = clip(events.start_ns[gpu], events.ends(gpu), zero_ns + low_ns, zero_ns + high_ns)
+    busy, length = union_ns(*inside), high_ns - low_ns
+    part = share(busy / length)
+    return f"{shown}: GPU busy {duration(busy)} of {duration(length)} ({part})"
 
 
 def _provenance(trace: Trace, facts: Facts) -> str:

@@ -144,7 +144,7 @@ def _lane(paper: Paper, panel: Panel, lane: Lane) -> None:
         )
         text = fitting(bar.labels, drawn - 2 * PAD, SMALL)
         if lane.is_gpu and text not in bar.labels:
-            wishes.append((bar, Wish(x1 + drawn / 2, bar.labels)))
+            wishes.append((bar, Wish(x1 + drawn / 2, bar.labels, bar.end_ns - bar.start_ns)))
         elif text:
             ink = INK_ON[paint] if not bar.faded else "ink"
             at = x1 + PAD, y + (row - 2 * inset) / 2 + SMALL * 0.36
