@@ -121,6 +121,21 @@ def test_keyboard_reaches_the_report_and_scrolls_its_tables(report: Path, browse
     page.close()
 
 
+def test_what_is_cut_at_the_edge_of_a_phone_says_that_it_scrolls(
+    report: Path, browser: Any
+) -> None:
+    said = "getComputedStyle(document.querySelector('figcaption'), '::after').content"
+    for width, content in ((390, '" (goes on to the right: scroll sideways)"'), (1400, "none")):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(report.as_uri())
+        assert page.evaluate(said) == content
+        region = page.locator("figure > .scroll").first
+        cut = region.evaluate("one => one.scrollWidth > one.clientWidth")
+        assert cut == (width == 390)
+        assert "gradient" in region.evaluate("one => getComputedStyle(one).backgroundImage")
+        page.close()
+
+
 def test_landmarks_headings_and_tables_have_names(report: Path, browser: Any) -> None:
     page = browser.new_page()
     page.goto(report.as_uri())
