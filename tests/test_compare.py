@@ -17,6 +17,7 @@ from trace_edits import (
     broken_copy,
     complete,
     load,
+    put_in,
     remove,
     remove_all,
     rename,
@@ -505,3 +506,49 @@ def test_times_that_lie_far_apart_keep_their_digits(tmp_path: Path) -> None:
     wide = read_trace(broken_copy(MLP, tmp_path, set_run(unprofiled_step_us=told)))
     text = compare_text(comparison([wide, read_trace(MLP)]))
     assert "35.5 ms (98.2 µs to 55.1 ms)" in text
+
+
+LINEAR = H200 / "02_linear" / "1024_32_64_eager.json.gz"
+SMALL_MM = H200 / "01_matmul" / "64_bf16_warm_eager.json.gz"
+
+
+def unlike(*paths: Path) -> tuple[str, ...]:
+    return comparison([read_trace(path) for path in paths]).differences[0].unlike
+
+
+def test_lessons_of_two_workloads_are_unlike_runs() -> None:
+    assert unlike(SMALL_MM, LINEAR)[0] == "lesson: 01_matmul and 02_linear"
+    assert unlike(MLP, H200 / "03_kernels_mlp" / "64_128_768_3072_triton.json.gz") == ()
+
+
+def nameless(document: dict[str, Any]) -> None:
+    """Of no lesson: without run facts and without the lesson's annotation."""
+    document.pop("run_facts")
+    document["traceEvents"] = [
+        one for one in document["traceEvents"] if one.get("cat") not in ("user_annotation",)
+        or one["name"].startswith("ProfilerStep")
+    ]  # fmt: skip
+
+
+def test_foreign_runs_of_other_ops_are_unlike_and_nothing_of_them_is_fused(tmp_path: Path) -> None:
+    mm, mlp = (broken_copy(one, tmp_path / one.name, nameless) for one in (SMALL_MM, MLP))
+    found = comparison([read_trace(mlp), read_trace(mm)])
+    (one,) = found.differences
+    assert one.unlike[0] == "ops: 2 names in both, 9 and 1 in one alone"
+    assert [run.run.variant for run in found.runs] == [None, None], "nothing says that it is eager"
+    assert (one.fused, one.split) == ((), ())
+    assert unlike(mm, mm) == ()
+
+
+def test_stacks_in_one_run_alone_are_told(tmp_path: Path) -> None:
+    stacks = broken_copy(MLP, tmp_path, put_in("train.py(3): f", "aten::mm", "python_function"))
+    assert unlike(MLP, stacks) == ("Python stacks recorded: no and yes",)
+
+
+def test_public_runs_of_two_models_are_no_fusion(shared_traces: Path) -> None:
+    names = ("t4-with-stack-steps.json.gz", "2021-vocabulary-resnet50.json.gz")
+    (one,) = comparison([read_trace(shared_traces / name) for name in names]).differences
+    assert one.unlike[0] == "ops: 7 names in both, 3 and 72 in one alone"
+    assert (one.fused, one.split) == ((), ())
+    pair = [read_trace(shared_traces / f"compare-{letter}.json.gz") for letter in "ab"]
+    assert not [text for text in comparison(pair).differences[0].unlike if "ops" in text]
