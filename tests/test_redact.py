@@ -177,6 +177,23 @@ def test_what_a_string_holds_is_cleaned_as_members_are(tmp_path, capsys):
         assert has_secrets(findings_of(path, names={})), member
 
 
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"email": [{"secret": "'"}]},  # too short for a secret, and in a list of what is to go
+        {"env": {"path": {"cwd": {"secret": "x"}}}},
+        {"cfg": json.dumps({"api_key": {"password": {"password": "{", "x": "alan-t"}}})},
+        {"cfg": json.dumps({"job_id": [{"name": "alan-t"}, ["x"]]})},
+        {"a": {"password": {"password": "hunter2x"}}, "b": [{"password": "1"}]},
+    ],
+)
+def test_names_of_members_within_what_is_to_go_are_not_searched_for(held, tmp_path):
+    path, clean = tmp_path / "x.json", tmp_path / "clean.json"
+    path.write_text(json.dumps({**held, "traceEvents": [{"ph": "X", "name": "password f"}]}))
+    redact_trace(path, clean, names={})  # which proves that nothing is left
+    assert json.loads(clean.read_text())["traceEvents"][0]["name"] == "password f"
+
+
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -33,6 +33,10 @@ class Flagged(NamedTuple):
     parts: list[Match]
 
 
+class _Inner(Match):
+    """A stretch of what stands in a text, whose names were kept when that was walked through."""
+
+
 Names = dict[str, str]  # a value -> its kind
 
 
@@ -114,8 +118,9 @@ class Walk:
                 starts.append(starts[-1] + _characters(part))
             for position, whole, shaped in inner.flagged(parts):
                 places = _places(parts[position], whole, shaped, position)
-                found += [Match(starts[position] + m.start, starts[position] + m.end, m.kind)
-                    for m in places]  # fmt: skip
+                for m in places:
+                    at_start, at_end = starts[position] + m.start, starts[position] + m.end
+                    found.append(_Inner(at_start, at_end, m.kind))
             at = starts[-1]
         return found
 
@@ -140,7 +145,7 @@ class Walk:
     ) -> Flagged | None:
         text, shaped = text_of(literal), self._shaped.get(literal, [])
         self._learn(literal, kind, shaped)
-        if dump is not None and kind is None:
+        if dump is not None and not (kind and giveaways.is_given_away(kind, text)):
             kind = dump[0]
         if kind is not None and any(match.kind == giveaways.SECRET for match in shaped):
             kind = giveaways.SECRET  # whatever else the whole text is
@@ -163,6 +168,8 @@ class Walk:
         if kind in _SPREADING and giveaways.is_given_away(kind, text):
             self._keep(text, kind)
         for match in shaped:
+            if isinstance(match, _Inner):
+                continue
             value = text[match.start : match.end]
             if match.kind in _SPREADING:
                 self._keep(value, match.kind)
@@ -170,7 +177,8 @@ class Walk:
                 self._keep(user, giveaways.USER)
 
     def _keep(self, name: str, kind: str) -> None:
-        if giveaways.is_searchable(name):
+        is_name = giveaways.kind_of_key(name.lstrip("-"))  # as of members within a secret one
+        if giveaways.is_searchable(name) and not is_name:
             self.names.setdefault(name, kind)
 
 
