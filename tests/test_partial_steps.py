@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from make_trace import call, facts_of, kernel, mark, op, trace_of, written
 
+from trace_util.claims import check
 from trace_util.cli import main
 from trace_util.explain import explanation
 from trace_util.plot.figure import heading
@@ -15,6 +16,7 @@ from trace_util.plot.lanes import View
 from trace_util.report.explain import explanation_text
 from trace_util.report.html.page import report_html
 from trace_util.report.summary import summary_text
+from trace_util.report.summary_json import summary_json
 
 LOST = [
     mark(2, 0, 50),
@@ -97,3 +99,17 @@ def test_explain_says_that_a_file_is_no_sound_json(
     out, err = capsys.readouterr()
     assert "sound JSON" not in out
     assert err == f"next: trace-util open {sound}\n"
+
+
+def test_gate_does_not_take_what_is_not_known_for_0() -> None:
+    text = "kernels_per_step == 0"
+    (one,) = check(trace_of(*ELSEWHERE), expectations=[text], against=()).expectations
+    why = "a process without step marks launched work during it"
+    assert one.reason == f"kernels_per_step cannot be known: ProfilerStep#2: {why}"
+    whole = check(trace_of(*WHOLE), expectations=["kernels_per_step <= 1"], against=())
+    assert whole.expectations[0].holds
+
+
+def test_json_names_the_steps_of_which_not_all_is_told() -> None:
+    told = [summary_json(trace_of(*e), facts_of(*e))["partial_steps"] for e in (LOST, WHOLE)]
+    assert told == [[0], []]

@@ -116,6 +116,9 @@ def _fact(name: str, step: int, own: Reading, facts: Quantities, lossy_too: bool
         raise NotKnown(f"{name} cannot be known: {lost}")
     if not lossy_too and needs_launches(name) and own.unplaced:
         raise NotKnown(f"{name} cannot be known: {own.unplaced}")
+    if not lossy_too and needs_launches(name) and step in own.facts.partial_steps:
+        elsewhere = "a process without step marks launched work during it"
+        raise NotKnown(f"{name} cannot be known: {own.facts.steps[step].name}: {elsewhere}")
     return value
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from trace_util.plot.lettering import text_width
 
-
 # Where not all have room: what is lighter, as a part of the heaviest, tells too little. Reasoned.
 TELLING = 0.05
 

@@ -86,6 +86,8 @@ def summary_json(trace: Trace, facts: Facts, *, steps_as_text: bool = False) -> 
         "gpu_busy_share": facts.busy_share,
         "devices": [_device(facts, device) for device in facts.devices],
         "steps": list(steps),
+        # Positions of the steps of whose GPU work not all is told: theirs is at least that.
+        "partial_steps": list(facts.partial_steps),
         "kernels": {
             "count": facts.kernel_count,
             "distinct_names": len(facts.kernels),
