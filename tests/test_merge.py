@@ -434,7 +434,7 @@ def test_a_job_says_of_its_run_what_all_of_its_ranks_say(tmp_path):
     paths[1].write_text(json.dumps(document))
     job, _ = merged(tmp_path / "ranks")
     run = reading_of(read_trace(job)).run
-    assert (run.variant, run.problem, run.ranks) == ("eager", {}, 2)
+    assert (run.variant, run.problem, run.ranks) == (None, {}, 2)
 
 
 def test_links_in_a_circle_are_no_traceback(tmp_path, monkeypatch, capsys):
