@@ -22,6 +22,12 @@ def exposed(trace):
     return {value.name: value.amount for one in told for value in one.values}
 
 
+def advice(path):
+    """What to do next, of the same finding."""
+    findings = explanation(read_trace(path)).findings
+    return next(one.next_step for one in findings if one.id == "exposed-collectives")
+
+
 def on_device(document, device):
     """The document of a rank that sees one GPU alone, by CUDA_VISIBLE_DEVICES."""
     for event in document["traceEvents"]:
@@ -43,6 +49,8 @@ def test_collectives_are_not_hidden_by_another_ranks_work(second, tmp_path):
     merge_traces([str(path) for path in paths], tmp_path / "job.json")
     told = exposed(read_trace(tmp_path / "job.json"))
     assert told["exposed"] == 3 * (600 + 200) * 1000
+    assert advice(tmp_path / "job.json").endswith("its ranks' lanes show it")
+    assert advice(paths[0]).endswith("merge the ranks' traces to see it")
 
 
 @pytest.mark.parametrize(("alone_us", "is_told"), [(26, False), (28, True)])

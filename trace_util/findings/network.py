@@ -34,6 +34,8 @@ def network(scene: Scene) -> Iterator[Finding]:
         )
     if exposed < FELT * busy:
         return
+    merged = isinstance(scene.trace.header.other.get("merged"), dict)
+    see = "its ranks' lanes show it" if merged else "merge the ranks' traces to see it"
     yield Finding(
         "exposed-collectives",
         FindingKind.COST,
@@ -47,6 +49,6 @@ def network(scene: Scene) -> Iterator[Finding]:
         ),
         "from 5 % of the busy time on: reasoned",
         "overlap them with computation (larger buckets, asynchronous collectives), or wait for the "
-        "slowest rank first: merge the ranks' traces to see it",
+        f"slowest rank first: {see}",
         rows_of(rows),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trace_util.outcome import Item, Upload
+from trace_util.report.text import counted
 from trace_util.report.text import size as size_text
 from trace_util.share import consent
 from trace_util.share.address import BucketName
@@ -45,6 +46,6 @@ class Foresight:
 
     def _announce(self, files: Sequence[Packed]) -> None:
         size = size_text(sum(one.size_bytes for one in files))
-        self.say(f"{self.name}: {len(files)} files would be sent at most ({size})")
+        self.say(f"{self.name}: {counted(len(files), 'file')} would be sent at most ({size})")
         announce_index(str(self.name), files, self.say)
         consent.tell(files, self.say)
