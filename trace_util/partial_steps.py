@@ -25,11 +25,11 @@ def partial_steps(trace: Trace, links: Links, steps: Sequence[StepFacts]) -> tup
     if len(unplaced_work(trace, links)):
         return tuple(range(len(steps)))
     others = _launches_elsewhere(trace, links)
-    return tuple(
-        index
-        for index, step in enumerate(steps)
-        if step.lost_kernels or _any_within(others, step.start_ns, step.duration_ns)
-    )
+    starts = np.array([step.start_ns for step in steps])
+    ends = starts + [step.duration_ns for step in steps]
+    elsewhere = np.searchsorted(others, starts) < np.searchsorted(others, ends)
+    lost = [step.lost_kernels > 0 for step in steps]
+    return tuple(np.flatnonzero(elsewhere | lost).tolist())
 
 
 def _launches_elsewhere(trace: Trace, links: Links) -> NDArray[np.int64]:
@@ -39,8 +39,3 @@ def _launches_elsewhere(trace: Trace, links: Links) -> NDArray[np.int64]:
     calls = rows_where(links.is_launch, lambda rows: links.step[rows] < 0)
     calls = calls[~np.isin(events.process[calls], marked)]
     return np.sort(events.start_ns[calls])
-
-
-def _any_within(starts: NDArray[np.int64], start_ns: int, duration_ns: int) -> bool:
-    first, after = np.searchsorted(starts, [start_ns, start_ns + duration_ns])
-    return bool(first < after)
