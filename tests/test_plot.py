@@ -29,7 +29,7 @@ from trace_util.plot.scene import Box, Curve, Scene
 from trace_util.plot.svg import svg_text
 from trace_util.plot.theme import DARK, INK_ON, LIGHT
 from trace_util.reader import read_trace
-from trace_util.report.text import duration, share
+from trace_util.report.units import duration, share
 
 RECORDED = Path(__file__).parents[1] / "traces" / "recorded"
 TRACES = sorted((RECORDED / "nvidia-h200").glob("*/*.json.gz"))

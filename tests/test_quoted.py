@@ -11,7 +11,7 @@ from step_traces import full_steps, unprofiled
 
 from trace_util.explain import explanation
 from trace_util.reader import read_trace
-from trace_util.report.text import duration
+from trace_util.report.units import duration
 
 
 def unprofiled_ns(name):

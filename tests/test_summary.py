@@ -40,18 +40,14 @@ from trace_util.report.text import (
     Style,
     clean,
     columns_of,
-    counted,
-    duration,
     name_column,
     number_column,
-    share,
     shortened,
-    size,
     style_of,
     table,
-    unit_for,
     wrapped,
 )
+from trace_util.report.units import counted, duration, share, size, unit_for
 
 
 def lesson() -> list[Event]:

@@ -20,12 +20,12 @@ import numpy as np
 
 from trace_util import content
 from trace_util.cautions import SOURCE_INCOMPLETE
-from trace_util.clocks import End, Shift, clock_shift, collective_ends
+from trace_util.clocks import Shift, clock_shift
 from trace_util.document import Document
-from trace_util.events import GPU_KINDS, Header, Kind, Trace, TraceError, UsageError
+from trace_util.events import GPU_KINDS, Kind, Trace, TraceError, UsageError
 from trace_util.gather.places import is_address, local_copy
-from trace_util.job.rank import incomplete, rank_in_name
 from trace_util.links import HOST_KINDS, Links, link
+from trace_util.mergeable import Seen, look, require_job
 from trace_util.reader import read_trace
 from trace_util.renumbering import Intervals, Rank, Renumbering
 from trace_util.report.text import clean
@@ -56,21 +56,6 @@ class Merged:
     ranks: tuple[MergedRank, ...]
     steps: tuple[int, ...] | None  # the chosen ones; None: all
     refused: tuple[str, ...]  # why files are not in it
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What the first look at a file is for."""
-
-    path: str
-    file: str  # to be read: of a pipe the copy
-    rank: int | None
-    header: Header
-    start_ns: int  # of the first event, on the rank's wall clock
-    complete: int
-    steps: frozenset[int]
-    ends: tuple[End, ...]
-    incomplete: str | None
 
 
 def merge_traces(
@@ -107,15 +92,15 @@ def _merged(
     done: Callable[[], None],
 ) -> Merged:
     """The same; with each path comes the file to read."""
-    seen: list[_Seen] = []
+    seen: list[Seen] = []
     refused = []
     for path, file in files:
         try:
-            seen.append(_look(path, file))
+            seen.append(look(path, file))
         except TraceError as error:
             refused.append(str(error).replace(file, path))
         done()
-    _require(seen, refused, target, steps)
+    require_job(seen, refused, target, steps)
     seen.sort(key=lambda one: (one.rank is None, one.rank or 0))
     shifts = [clock_shift(seen[0].ends, one.ends) for one in seen]
     starts = [one.start_ns + shift.shift_ns for one, shift in zip(seen, shifts, strict=True)]
@@ -158,94 +143,6 @@ def step_numbers(text: str) -> list[int]:
     return sorted(found)
 
 
-def _look(path: str, file: str) -> _Seen:
-    with local_copy(file) as here:
-        trace = read_trace(here, columns="summary", processes=1)
-    if isinstance(trace.header.other.get("merged"), dict):
-        raise TraceError(f"{path}: is a merged job already; give the traces of its ranks instead")
-    links = link(trace)
-    told = trace.header.distributed.get("rank")
-    start = int(trace.events.start_ns.min()) if len(trace.events) else 0
-    return _Seen(
-        path=path,
-        file=file,
-        rank=told if isinstance(told, int) else rank_in_name(path),
-        header=trace.header,
-        start_ns=start + (trace.header.base_time_ns or 0),
-        complete=trace.phases.get("X", 0),
-        steps=frozenset(step.number for step in links.steps),
-        ends=collective_ends(trace, links),
-        incomplete=incomplete(trace),
-    )
-
-
-def _require(
-    seen: list[_Seen], refused: list[str], target: Path, steps: Sequence[int] | None
-) -> None:
-    if len(seen) < 2:
-        why = f" ({refused[0]})" if refused else ""
-        raise TraceError(f"merge: two traces or more make a job, here {_count(len(seen))}{why}")
-    _require_ranks(seen)
-    for one in seen:
-        if target.exists() and Path(one.path).exists() and target.samefile(one.path):
-            raise UsageError(f"{target}: is one of the traces; name another file for the job")
-    if steps is not None and not any(one.steps & set(steps) for one in seen):
-        numbers = sorted(set().union(*(one.steps for one in seen)))
-        has = f"#{numbers[0]} to #{numbers[-1]}" if numbers else "no step marks"
-        raise TraceError(f"--steps: no rank has one of these; the traces have {has}")
-
-
-def _require_ranks(seen: list[_Seen]) -> None:
-    """Return if the traces can be ranks of one job, as far as they say.
-
-    Raises:
-        TraceError: two are copies of one recording, or of different workloads.
-    """
-    found: dict[Any, _Seen] = {}
-    for one in seen:
-        other = found.setdefault((one.rank, one.start_ns, one.complete, one.steps), one)
-        if other is not one and one.complete:
-            raise TraceError(
-                f"{one.path}: the same recording as {other.path}; give each rank of a job once"
-            )
-    runs = [one for one in seen if one.header.run.get("lesson")]
-    for first, other in zip(runs, runs[1:], strict=False):
-        _require_one_run(first, other)
-    told = [(one.header.distributed.get("world_size"), one) for one in seen]
-    sizes = {size: one for size, one in told if isinstance(size, int)}
-    if len(sizes) > 1:
-        (few, first), (many, other) = list(sizes.items())[:2]
-        raise TraceError(
-            f"merge: {first.path} is of {few} ranks and {other.path} of {many}, so they are of two "
-            "jobs; merge each by itself"
-        )
-
-
-def _require_one_run(first: _Seen, other: _Seen) -> None:
-    """Return if two lessons ran the same with the same flags.
-
-    Raises:
-        TraceError: they did not.
-    """
-    runs = (first.header.run, other.header.run)
-    kinds = [f"{run.get('lesson')} {run.get('variant')}" for run in runs]
-    instead = "trace-util compare compares them, trace-util plot lays them below each other"
-    if kinds[0] != kinds[1]:
-        raise TraceError(
-            f"merge: these are runs of {kinds[0]} and of {kinds[1]}, and not the ranks of one job; "
-            f"{instead}"
-        )
-    told = [run.get("flags") for run in runs]
-    mine, theirs = (flags if isinstance(flags, dict) else {} for flags in told)
-    unlike = [name for name in mine if name in theirs and mine[name] != theirs[name]]
-    if unlike:
-        said = [", ".join(f"--{name} {flags[name]}" for name in unlike) for flags in (mine, theirs)]
-        raise TraceError(
-            f"merge: {first.path} ran with {said[0]} and {other.path} with {said[1]}, so they are "
-            f"not the ranks of one job; {instead}"
-        )
-
-
 def is_merged(path: Path) -> bool:
     """Whether a file is a job that was written here, by what stands before its events."""
     try:
@@ -255,16 +152,12 @@ def is_merged(path: Path) -> bool:
     return b'"merged":' in begin.partition(b'"traceEvents"')[0]
 
 
-def _count(number: int) -> str:
-    return "is one" if number else "is none"
-
-
 def _file_name(path: str) -> str:
     """A file's own name, as viewers can show it: bytes that are no text are spelled out."""
     return clean(path.replace("\\", "/").rpartition("/")[2])
 
 
-def _labels(seen: list[_Seen]) -> list[str]:
+def _labels(seen: list[Seen]) -> list[str]:
     """``rank 3``; the file's name too where ranks are unknown or there are several of one."""
     ranks = [one.rank for one in seen]
     if None not in ranks and len(set(ranks)) == len(ranks):
@@ -279,7 +172,7 @@ def _labels(seen: list[_Seen]) -> list[str]:
 @contextmanager
 def _opened(
     target: Path,
-    seen: list[_Seen],
+    seen: list[Seen],
     labels: list[str],
     shifts: list[Shift],
     base_ns: int,
@@ -312,7 +205,7 @@ def _opened(
         file.write(b"\n]}\n")
 
 
-def _rewritten(one: _Seen, rank: Rank, write: Write, steps: Sequence[int] | None) -> int:
+def _rewritten(one: Seen, rank: Rank, write: Write, steps: Sequence[int] | None) -> int:
     """How many complete events of a rank were written."""
     with local_copy(one.file) as path:
         codes, within = (None, None) if steps is None else _chosen(path, steps)

@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
     from trace_util.redact import redact_trace
     from trace_util.report.exposure import findings_json, findings_text
     from trace_util.report.hints import say
-    from trace_util.report.text import clean, counted
+    from trace_util.report.text import clean
+    from trace_util.report.units import counted
     from trace_util.spool import rereadable
 
     copy = copy_named(args)

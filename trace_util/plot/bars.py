@@ -13,7 +13,8 @@ from trace_util.links import Links
 from trace_util.plot.labels import host_labels, kernel_labels
 from trace_util.plot.roles import CALLED, Role
 from trace_util.plot.rows import Row
-from trace_util.report.text import NO_NAME, clean, counted, duration, shortened
+from trace_util.report.text import NO_NAME, clean, shortened
+from trace_util.report.units import counted, duration
 from trace_util.timeline import Indexes, clip
 
 _TITLE_LETTERS = 160

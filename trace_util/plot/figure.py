@@ -13,7 +13,8 @@ from trace_util.plot.lanes import View, panel_of, span_of
 from trace_util.plot.layout import scene_of
 from trace_util.plot.paper import Heading, plot_width
 from trace_util.plot.scene import Scene
-from trace_util.report.text import clean, duration, share
+from trace_util.report.text import clean
+from trace_util.report.units import duration, share
 from trace_util.timeline import clip, union_ns
 
 WIDTH = 960.0

@@ -18,7 +18,7 @@ from trace_util.links import Links
 from trace_util.plot.bars import Bar, bars_of
 from trace_util.plot.roles import Role, role_column
 from trace_util.plot.rows import Row, gpu_rows, host_rows
-from trace_util.report.text import counted
+from trace_util.report.units import counted
 from trace_util.timeline import Indexes
 
 MOST_ARROWS = 90  # more are a grey cloud

@@ -33,7 +33,7 @@ from trace_util.plot.roles import IDLE_MEANING, Role
 from trace_util.plot.scale import Axis
 from trace_util.plot.scene import Box, Curve, Label, Line, Scene
 from trace_util.plot.theme import INK_ON
-from trace_util.report.text import duration
+from trace_util.report.units import duration
 
 
 def scene_of(

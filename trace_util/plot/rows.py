@@ -12,7 +12,8 @@ from trace_util.events import GPU_KINDS, Ints, Trace
 from trace_util.links import HOST_KINDS, Links
 from trace_util.nesting import nearest
 from trace_util.plot.roles import Role
-from trace_util.report.text import clean, counted
+from trace_util.report.text import clean
+from trace_util.report.units import counted
 from trace_util.timeline import Indexes, clip
 
 MOST_THREADS = 3

@@ -10,7 +10,7 @@ from ..events import Trace
 from ..facts import Facts, trace_facts
 from ..links import link
 from ..reader import read_trace
-from ..report import text
+from ..report import text, units
 from ..report.check import lesson_lines
 from .companion import in_lesson
 from .health import complaints
@@ -56,18 +56,18 @@ def finish(saved: Saved, *, take_away: tuple[str, ...]) -> None:
 
 def recorded(saved: Saved, trace: Trace, facts: Facts) -> list[tuple[str, str]]:
     """What the trace holds, as name and value, in the order in which one would ask."""
-    size = text.size(trace.size_bytes)
+    size = units.size(trace.size_bytes)
     rows = [
         ("trace", f"{text.clean(str(saved.trace))} ({size}), table {saved.table.name}"),
         ("steps", ", ".join(step.name for step in facts.steps) or "none"),
         ("kernels", kernels(facts)),
     ]
     if facts.window_busy_ns is not None:
-        busy = f"{text.duration(facts.window_busy_ns)} of {text.duration(facts.window_ns)}"
-        rows.append(("GPU busy", f"{busy} ({text.share(facts.busy_share)} of the window)"))
-    rows.append(("step", f"{text.duration(facts.median_step_ns)} on the CPU, profiled (median)"))
+        busy = f"{units.duration(facts.window_busy_ns)} of {units.duration(facts.window_ns)}"
+        rows.append(("GPU busy", f"{busy} ({units.share(facts.busy_share)} of the window)"))
+    rows.append(("step", f"{units.duration(facts.median_step_ns)} on the CPU, profiled (median)"))
     told = trace.header.run["unprofiled_step_us"]
-    median, low, high = (text.duration(told[name] * 1e3) for name in ("median", "min", "max"))
+    median, low, high = (units.duration(told[name] * 1e3) for name in ("median", "min", "max"))
     late = ", after the profiler: an upper bound" if told["after_profiler"] else ""
     rows.append(("", f"{median} without the profiler (min {low}, max {high}, n={told['n']}{late})"))
     error = trace.header.run["relative_error"]
@@ -87,7 +87,7 @@ def kernels(facts: Facts) -> str:
     counts = Counter((step.kernels, step.copies, step.memsets) for step in facts.steps)
     nouns = (("kernel", None), ("copy", "copies"), ("memset", None))
     alike = [
-        ", ".join(text.counted(n, *noun) for n, noun in zip(count, nouns, strict=True))
+        ", ".join(units.counted(n, *noun) for n, noun in zip(count, nouns, strict=True))
         for count in counts
     ]
     return " or ".join(alike) + " a step"

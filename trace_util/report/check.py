@@ -9,7 +9,8 @@ from trace_util.claims import Check, ClaimCheck, Expectation, Guess
 from trace_util.claims.quantities import Scalar, one_value
 from trace_util.report.evidence import evidence_json, evidence_texts
 from trace_util.report.gpu_words import gpu_words
-from trace_util.report.text import PLAIN, Style, clean, counted, shortened, wrapped
+from trace_util.report.text import PLAIN, Style, clean, shortened, wrapped
+from trace_util.report.units import counted
 
 _LABEL = 9  # columns of the labels in front of the first lines
 _ID = 6  # columns of a claim's number

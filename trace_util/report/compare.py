@@ -15,17 +15,13 @@ from trace_util.report.text import (
     PLAIN,
     Style,
     clean,
-    counted,
-    duration,
     name_column,
     number_column,
-    share,
     shortened,
-    size,
     table,
-    unit_for,
     wrapped,
 )
+from trace_util.report.units import counted, duration, share, size, unit_for
 
 _NAME = 56  # columns of a kernel's name
 _LABEL = 10

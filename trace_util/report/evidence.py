@@ -8,7 +8,8 @@ from typing import Any
 from trace_util.evidence import EventRow, Evidence
 from trace_util.kernel_names import decode
 from trace_util.report.summary_json import us
-from trace_util.report.text import clean, duration, share, shortened, size
+from trace_util.report.text import clean, shortened
+from trace_util.report.units import duration, share, size
 
 _NAME = 44  # columns of an event's name
 

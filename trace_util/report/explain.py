@@ -14,20 +14,8 @@ from trace_util.kernel_names import decode
 from trace_util.kernel_words import kernel_words
 from trace_util.report.gpu_words import gpu_words
 from trace_util.report.summary_json import us
-from trace_util.report.text import (
-    PLAIN,
-    Style,
-    clean,
-    counted,
-    duration,
-    name_column,
-    number_column,
-    share,
-    size,
-    table,
-    unit_for,
-    wrapped,
-)
+from trace_util.report.text import PLAIN, Style, clean, name_column, number_column, table, wrapped
+from trace_util.report.units import counted, duration, share, size, unit_for
 from trace_util.report.values import filled, rate, value_json
 from trace_util.roofline import KernelRate
 from trace_util.steps import StepFacts

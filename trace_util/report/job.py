@@ -12,19 +12,8 @@ from trace_util.job.rank import RankFacts
 from trace_util.job.straggler import IDLE
 from trace_util.kernel_names import decode
 from trace_util.report.gpu_words import gpu_words
-from trace_util.report.text import (
-    PLAIN,
-    Style,
-    clean,
-    counted,
-    duration,
-    name_column,
-    number_column,
-    share,
-    table,
-    unit_for,
-    wrapped,
-)
+from trace_util.report.text import PLAIN, Style, clean, name_column, number_column, table, wrapped
+from trace_util.report.units import counted, duration, share, unit_for
 from trace_util.report.values import filled
 
 _LABEL = 15

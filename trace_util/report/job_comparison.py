@@ -11,18 +11,8 @@ from trace_util.kernel_names import decode
 from trace_util.ranges import Distinction, Range
 from trace_util.report.job_json import job_json
 from trace_util.report.summary_json import us
-from trace_util.report.text import (
-    PLAIN,
-    Style,
-    clean,
-    duration,
-    name_column,
-    number_column,
-    share,
-    table,
-    unit_for,
-    wrapped,
-)
+from trace_util.report.text import PLAIN, Style, clean, name_column, number_column, table, wrapped
+from trace_util.report.units import duration, share, unit_for
 
 _LABEL = 10
 _MOST_RANKS = 8

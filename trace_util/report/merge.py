@@ -6,18 +6,8 @@ from typing import Any
 
 from trace_util.merge import Merged, MergedRank
 from trace_util.report.summary_json import us
-from trace_util.report.text import (
-    PLAIN,
-    Style,
-    clean,
-    counted,
-    duration,
-    name_column,
-    number_column,
-    size,
-    table,
-    wrapped,
-)
+from trace_util.report.text import PLAIN, Style, clean, name_column, number_column, table, wrapped
+from trace_util.report.units import counted, duration, size
 
 # Clocks of machines that keep the time differ by less (NTP: milliseconds).
 FAR_APART_NS = 1_000_000_000

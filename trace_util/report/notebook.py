@@ -9,7 +9,8 @@ from trace_util.facts import Facts
 from trace_util.kernel_names import decode
 from trace_util.kernel_words import kernel_words
 from trace_util.report.html.markup import Html, element, joined
-from trace_util.report.text import clean, counted, duration, share, shortened, size, unit_for
+from trace_util.report.text import clean, shortened
+from trace_util.report.units import counted, duration, share, size, unit_for
 
 MOST_KERNELS = 10
 _CELL = "padding:.15em .8em;text-align:{}"

@@ -8,7 +8,8 @@ import numpy as np
 
 from trace_util.events import GPU_KINDS, Kind, Trace
 from trace_util.facts import Facts
-from trace_util.report.text import clean, counted, duration
+from trace_util.report.text import clean
+from trace_util.report.units import counted, duration
 
 # Kineto replaces a name that holds a byte it cannot print by this word (kineto, output_json.cpp).
 REPLACED_NAME = "unknown"

@@ -13,14 +13,12 @@ from trace_util.report.text import (
     PLAIN,
     Style,
     clean,
-    counted,
-    duration,
     name_column,
     number_column,
     path_column,
-    share,
     table,
 )
+from trace_util.report.units import counted, duration, share
 
 
 @dataclass(frozen=True)

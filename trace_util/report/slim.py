@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from trace_util.report.text import clean, duration, size
+from trace_util.report.text import clean
+from trace_util.report.units import duration, size
 from trace_util.slim import Slimmed
 
 _SHOWN = {

@@ -10,16 +10,8 @@ from trace_util.events import Kind, Trace
 from trace_util.facts import Facts
 from trace_util.report import summary_tables as tables
 from trace_util.report.oddities import oddities
-from trace_util.report.text import (
-    PLAIN,
-    Style,
-    clean,
-    counted,
-    duration,
-    share,
-    size,
-    wrapped,
-)
+from trace_util.report.text import PLAIN, Style, clean, wrapped
+from trace_util.report.units import counted, duration, share, size
 from trace_util.report.versions import versions
 from trace_util.steps import step_ranks
 

@@ -10,20 +10,8 @@ from msgspec.structs import replace
 
 from trace_util.facts import Facts
 from trace_util.gaps import Cause
-from trace_util.report.text import (
-    Column,
-    Style,
-    count_at_least,
-    counted,
-    duration,
-    name_column,
-    number_column,
-    share,
-    shortened,
-    size,
-    table,
-    unit_for,
-)
+from trace_util.report.text import Column, Style, name_column, number_column, shortened, table
+from trace_util.report.units import count_at_least, counted, duration, share, size, unit_for
 
 CAUSES = {
     Cause.OVERHEAD: "the CPU had not launched yet",

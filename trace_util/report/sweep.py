@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trace_util.report import text
+from trace_util.report.units import share
 
 # What the whole table takes; a narrower one leaves out the range of the step's time.
 WHOLE_WIDTH = 100
@@ -41,7 +42,7 @@ def _row(point: dict[str, Any]) -> list[str]:
         "-" if point["gpu_busy_us"] is None else f"{point['gpu_busy_us']:,.1f}",
         "-" if point["kernels"] is None else str(point["kernels"]),
         f"{rate / 1e12:,.3g}",
-        text.share(rate / peak) if peak else "-",
+        share(rate / peak) if peak else "-",
         point["regime"].removesuffix("-bound"),
     ]
 

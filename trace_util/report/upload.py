@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from trace_util.outcome import Item, Upload
-from trace_util.report.text import PLAIN, Style, counted
+from trace_util.report.text import PLAIN, Style
+from trace_util.report.units import counted
 
 _MOST_LINES = 30  # of what was left out; --json has all
 

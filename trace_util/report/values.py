@@ -7,7 +7,8 @@ from typing import Any
 
 from trace_util.findings.finding import Unit, Value
 from trace_util.report.summary_json import us
-from trace_util.report.text import clean, duration, share, size
+from trace_util.report.text import clean
+from trace_util.report.units import duration, share, size
 
 
 def filled(template: str, values: Iterable[Value]) -> str:

@@ -10,7 +10,7 @@ from trace_util.events import TraceError
 from trace_util.exposure import Finding, has_secrets
 from trace_util.report.exposure import findings_phrase
 from trace_util.report.hints import say
-from trace_util.report.text import counted
+from trace_util.report.units import counted
 from trace_util.share.packing import Packed
 from trace_util.share.target import Target
 

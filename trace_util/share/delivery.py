@@ -11,7 +11,7 @@ from trace_util.events import TraceError
 from trace_util.outcome import Item, Upload
 from trace_util.perfetto import public_link
 from trace_util.report.text import shell_word
-from trace_util.report.text import size as size_text
+from trace_util.report.units import size as size_text
 from trace_util.share import answer, consent, sending
 from trace_util.share.address import FileAddress, file_url
 from trace_util.share.bucket import Hub, content_hashes

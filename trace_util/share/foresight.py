@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trace_util.outcome import Item, Upload
-from trace_util.report.text import counted
-from trace_util.report.text import size as size_text
+from trace_util.report.units import counted
+from trace_util.report.units import size as size_text
 from trace_util.share import consent
 from trace_util.share.address import BucketName
 from trace_util.share.consent import Say

@@ -7,7 +7,7 @@ from trace_util.report.check import DIFFER, HOLD
 from trace_util.report.evidence import evidence_texts
 from trace_util.report.html.markup import Html, element, joined
 from trace_util.report.html.tables import Cell, row_header, table, text_cell
-from trace_util.report.text import counted
+from trace_util.report.units import counted
 
 
 def claims(found: Check) -> Html | None:

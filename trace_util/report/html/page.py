@@ -19,7 +19,8 @@ from trace_util.report.html.markup import Child, Html, element, joined, plain
 from trace_util.report.html.roofline import roofline
 from trace_util.report.html.subject import Subject, subject_of
 from trace_util.report.html.viewer import SCRIPT, carried, viewer
-from trace_util.report.text import clean, counted, size
+from trace_util.report.text import clean
+from trace_util.report.units import counted, size
 from trace_util.report.versions import versions
 
 

@@ -10,7 +10,8 @@ from trace_util.report.html.markup import Child, Html, element, joined
 from trace_util.report.html.sections import MOST_KERNELS, WIDTH, figure
 from trace_util.report.html.subject import Subject
 from trace_util.report.html.tables import number_cell, row_header, table, text_cell, time_cell
-from trace_util.report.text import clean, share, shortened, unit_for
+from trace_util.report.text import clean, shortened
+from trace_util.report.units import share, unit_for
 from trace_util.report.values import rate
 from trace_util.roofline import KernelRate
 

@@ -25,17 +25,8 @@ from trace_util.report.html.tables import (
     time_cell,
 )
 from trace_util.report.oddities import oddities
-from trace_util.report.text import (
-    NO_NAME,
-    Unit,
-    clean,
-    count_at_least,
-    counted,
-    duration,
-    share,
-    shortened,
-    unit_for,
-)
+from trace_util.report.text import NO_NAME, clean, shortened
+from trace_util.report.units import Unit, count_at_least, counted, duration, share, unit_for
 from trace_util.report.values import filled
 from trace_util.steps import StepFacts
 from trace_util.tally import middle

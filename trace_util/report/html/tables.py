@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from trace_util.report.html.markup import Child, Html, element, joined
-from trace_util.report.text import Unit
+from trace_util.report.units import Unit
 
 
 @dataclass(frozen=True)
