@@ -10,7 +10,7 @@ import msgspec
 EVENTS: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
 
 _KEY: Final = b'"traceEvents"'
-_PHASE = re.compile(rb'"ph"\s*:')
+PHASE: Final = re.compile(rb'"ph"\s*:')
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
@@ -25,7 +25,7 @@ def refuse_another_trace(text: bytes | memoryview) -> None:
         return
     for found in EVENTS.finditer(data):
         start = _item_of_member(data, found.start())
-        if start is not None and not _PHASE.search(data, start, found.start()):
+        if start is not None and not PHASE.search(data, start, found.start()):
             raise msgspec.DecodeError(f"another trace among the events (byte {start + 1})")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trace_util.another_trace import EVENTS
+from trace_util.another_trace import EVENTS, PHASE
 from trace_util.event_list import EventList
 from trace_util.intake import Intake
 from trace_util.repair import mended_characters, mended_event
@@ -26,7 +26,6 @@ JUNK: Final = "unreadable header text"
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}"]', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\]}]+(?=[\s,\]}])")
-_PHASE = re.compile(rb'"ph"\s*:')
 
 
 class Document:
@@ -168,7 +167,7 @@ class Document:
         while True:
             match = EVENTS.search(window.data, window.at)
             end = match.start() if match else max(window.at, len(window.data) - 64)
-            if self.lists and _PHASE.search(window.data, window.at, end + 64):
+            if self.lists and PHASE.search(window.data, window.at, end + 64):
                 self.has_two_texts = True
             passed += end - window.at
             window.at = match.end() if match else end

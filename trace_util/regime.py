@@ -8,7 +8,7 @@ from trace_util.bounds import time_by_bound, why_unknown
 from trace_util.findings.finding import Value, count, ns, share, text
 from trace_util.findings.idle import INPUT as FOR_INPUT
 from trace_util.findings.idle import SYNCHRONISE, idle_cause
-from trace_util.findings.scene import FULL, FULL_LEAVES, LONGEST, SEEN_HIDDEN, Scene
+from trace_util.findings.scene import FULL, FULL_LEAVES, HALF, LONGEST, SEEN_HIDDEN, Scene
 from trace_util.wholeness import is_cut_off, left_out
 
 OVERHEAD, COMPUTE, MEMORY = "overhead-bound", "compute-bound", "memory-bound"
@@ -16,8 +16,6 @@ INPUT, COPIES = "input-bound", "copy-bound"
 KERNELS = "kernel-bound"  # by work on the GPU, which the trace does not let one tell apart
 UNDECIDED = "undecided"
 
-# Reasoned: below one half the GPU waits longer than it works.
-HALF = 0.5
 # What the GPU is busy for may be so many times more without the profiler: a little more than was
 # seen. A share of the profiled window below 1/16 is then below one half without it as well.
 INFLATION = 8
@@ -106,6 +104,10 @@ def _told_of_file(scene: Scene) -> tuple[Value, ...]:
 
 _BELOW = f"below 90 % of the unprofiled step (measured: full steps leave at most {FULL_LEAVES:.0%})"
 _NEITHER = "neither that nor the CPU alone bounds the run: "
+_WAITED = (
+    "which sent or waited for a later rank: one rank does not tell which. Look at the job: give "
+    "summary the traces of all its ranks"
+)
 
 
 def _unprofiled(scene: Scene) -> Regime | None:
@@ -156,9 +158,7 @@ def _one_rank(scene: Scene, step_ns: float) -> Regime:
     """What one rank of a job tells that spends long in collectives."""
     return Regime(
         UNDECIDED,
-        "the GPU works {work} of each {step} step ({part}) besides its collectives, which sent or "
-        "waited for a later rank: one rank does not tell which. Look at the job: give summary the "
-        "traces of all its ranks",
+        "the GPU works {work} of each {step} step ({part}) besides its collectives, " + _WAITED,
         (
             ns("work", scene.step_work_ns),
             ns("step", step_ns),
@@ -182,9 +182,7 @@ def _profiled(scene: Scene) -> Regime | None:
     if most >= FULL:
         return Regime(
             UNDECIDED,
-            busy + ", but only {work} of it with other work than collectives, which sent or waited "
-            "for a later rank: one rank does not tell which. Look at the job: give summary the "
-            "traces of all its ranks",
+            busy + ", but only {work} of it with other work than collectives, " + _WAITED,
             values,
             "90 % of the window is reached with collectives, and not without",
         )

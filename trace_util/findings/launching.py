@@ -11,11 +11,9 @@ from trace_util.events import Kind
 from trace_util.findings.finding import Finding, count, ns, rows_of, share, text
 from trace_util.findings.finding import Kind as FindingKind
 from trace_util.findings.idle import INPUT, idle_cause
-from trace_util.findings.scene import FULL, FULL_LEAVES, SEEN_HIDDEN, Scene
+from trace_util.findings.scene import FULL, FULL_LEAVES, HALF, SEEN_HIDDEN, Scene
 from trace_util.tally import spread
 
-# Reasoned: below one half the GPU waits longer than it works.
-HALF = 0.5
 # Reasoned: a graph saves the CPU's work for all launches of a step but one.
 FEWEST_LAUNCHES = 2
 # Reasoned: fewer are no pattern; a step of a large model has hundreds.

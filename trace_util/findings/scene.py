@@ -27,6 +27,8 @@ from trace_util.timeline import clip, common, union, union_ns
 # other steps, with the profiler at work, and may be a little longer than the step.
 FULL = 0.9
 FULL_LEAVES = 0.08
+# Reasoned: below one half the GPU waits longer than it works.
+HALF = 0.5
 # Reasoned, from the same: where it is longer by more than that, the two are of unlike work.
 LONGEST = 1.1
 # Measured on an H200: the GPU's share of the profiled window is up to so many times smaller than
