@@ -149,3 +149,29 @@ def test_matches_are_in_order_and_apart():
 )
 def test_only_rare_names_are_searched_for_elsewhere(word, searched):
     assert is_searchable(word) is searched
+
+
+ODD = "q7" + "Zx9" * 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"redis://:{ODD}@cache:6379/0",
+        f"password: {ODD}",
+        f"DB_PASSWORD: {ODD}",
+        f"aws_secret_access_key = {ODD}",
+        f"curl -H X-Api-Key: {ODD}",
+        f"train.py --wandb_key={ODD} --lr 1",
+        f"train.py --passphrase {ODD}",
+    ],
+)
+def test_secret_is_found_where_a_colon_or_blanks_announce_it(text: str) -> None:
+    assert [(text[one.start : one.end], one.kind) for one in giveaways.matches(text)] == [
+        (ODD, giveaways.SECRET)
+    ]
+
+
+@pytest.mark.parametrize("text", ["token: int", "max_token = 4096", "secret: none", "api_key: str"])
+def test_innocent_word_behind_a_colon_is_no_secret(text: str) -> None:
+    assert giveaways.matches(text) == []

@@ -376,3 +376,8 @@ def test_op_around_what_is_still_open_is_known_in_the_next_block() -> None:
         patch.setattr(nest, "_SAMPLE", 1)
         parent, around = nest.parents_and_ops(trace.events, np.ones(3, dtype=bool), is_op)
     assert (parent.tolist(), around.tolist()) == ([-1, 0, 1], [-1, 0, 0])
+
+
+def test_step_number_that_no_integer_holds_marks_no_step() -> None:
+    _, links = links_of(annotation(0, 5, "ProfilerStep#" + "9" * 4301), mark(3, 5, 5))
+    assert [step.number for step in links.steps] == [3]

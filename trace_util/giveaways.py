@@ -53,15 +53,18 @@ _SECRET_SHAPES = re.compile(
 # next hyphen; without a bound, each hyphen of a long chain would look through all that follow.
 _ANNOUNCED_SECRET = re.compile(
     r"""(?:
-        (?i:--?(?:[a-z]+[_-]){0,30}(?:token|passwd|password|secret|api-?_?key))(?:=|\s+)(?P<flag>[^\s"'-]\S{3,})
+        (?i:--?(?:[a-z]+[_-]){0,30}(?:token|passwd|password|passphrase|secret|api-?_?key|wandb[_-]key))(?:=|\s+)(?P<flag>[^\s"'-]\S{3,})
       | (?i:\bbearer|\bauthorization:\s*basic)\s+(?P<bearer>[A-Za-z0-9._~+/-]{12,}=*)
       | \b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)=(?P<variable>[^\s"',;]{4,})
-      | ://[^\s/:@]+:(?P<login>[^\s/@]+)@
+      | (?i:\b(?:[a-z0-9]+[_-]){0,30}
+          (?:token|passwd|password|passphrase|secret|api[_-]?key|access_?key))
+        (?:\s*:\s+|\s+=\s+)(?P<told>[^\s"',;]{4,})
+      | ://[^\s/:@]*:(?P<login>[^\s/@]+)@
     )""",
     re.VERBOSE,
 )
 _SECRET_LIKE = re.compile(
-    r"(?i:token|secret|passw|credential|api_?key|access_?key|private.?key|authorization|bearer)"
+    r"(?i:token|secret|passw|passphrase|wandb.key|credential|api_?key|access_?key|private.?key|authorization|bearer)"
     r"|(?<![A-Za-z0-9])(?:hf_|api_org_|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|A[KS]IA|AIza|sk-|[rs]k_(?:live|test)_"
     r"|xox[a-z]-|eyJ)|://[^\s/]*@"
 )
@@ -181,7 +184,9 @@ def _candidates(text: str) -> Iterator[Match]:
             yield Match(m.start(), m.end(), SECRET)
     for m in _ANNOUNCED_SECRET.finditer(text):
         group = m.lastgroup or 0
-        if not _NOTHING.fullmatch(m[group]) and (m.lastgroup != "variable" or is_odd(m[group])):
+        if not _NOTHING.fullmatch(m[group]) and (
+            m.lastgroup not in ("variable", "told") or is_odd(m[group])
+        ):
             yield Match(m.start(group), m.end(group), SECRET)
     if "@" in text:
         for m in _EMAIL.finditer(text):

@@ -23,7 +23,7 @@ from trace_util.sparse import Sparse
 from trace_util.tally import distinct
 
 # torch.profiler writes `ProfilerStep#N`; the guides' prose and some forks say `ProfileStep#N`.
-STEP_MARK = re.compile(r"^Profiler?Step#(\d+)$")
+STEP_MARK = re.compile(r"^Profiler?Step#(\d{1,18})$")  # no int64 holds more
 MARK_KINDS = (Kind.USER_ANNOTATION, Kind.CPU_OP)  # in 2021 a step mark was an `Operator`
 HOST_KINDS = (Kind.CPU_OP, Kind.USER_ANNOTATION, Kind.PYTHON, *CALL_KINDS)
 
